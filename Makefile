@@ -1,0 +1,54 @@
+# Everything that is done with this checkout; `make help` lists it.
+# `make demo` and `make test` do all set-up by themselves on a fresh machine.
+
+PYTHON ?= python3
+JOBS   ?= 2
+BIN    := .venv/bin
+STAMP  := .venv/.clew-installed
+
+.DEFAULT_GOAL := help
+.PHONY: help setup system test demo soak bench lint types format clean
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
+
+setup: system $(STAMP) ## Only set up: .venv, Java, PostgreSQL programs.
+
+system:
+	@bash tools/setup_system.sh
+
+# Runs again only when pyproject.toml (or this tool chain) has changed.
+$(STAMP): pyproject.toml tools/setup_venv.sh
+	@bash tools/setup_venv.sh "$(PYTHON)"
+	@touch $@
+
+test: setup lint types ## Lint, types, unit tests, stores, simulation (15 minutes at most on 2 cores).
+	@echo "test: pytest on $(JOBS) processes"
+	@$(BIN)/python -m pytest -q -n $(JOBS) --durations=15
+
+demo: setup ## The sales pipeline in the simulator, crashing and recovering.
+	@$(BIN)/clew demo
+
+soak: setup ## The long sweeps and the many random schedules (hours).
+	@$(BIN)/python -m pytest -m soak -n $(JOBS) -rP --durations=0
+
+bench: setup ## The measurements in bench/; each prints JSON lines.
+	@set -e; for script in $(sort $(wildcard bench/*.py)); do \
+	  echo "bench: $$script" >&2; $(BIN)/python "$$script"; done
+
+lint: setup ## Style: ruff check and ruff format --check.
+	@echo "lint: ruff"
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: setup ## Types: mypy, strict, over src/clew.
+	@echo "types: mypy"
+	@$(BIN)/mypy
+
+format: setup ## Rewrite the sources in the house format.
+	@$(BIN)/ruff check --fix-only --quiet .
+	@$(BIN)/ruff format .
+
+clean: ## Remove .venv and everything that tools left behind.
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist spark-warehouse metastore_db derby.log
+	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,30 @@
+"""Clew runs stateful Python pipelines that find their way back from any crash exactly."""
+
+from clew.errors import BuildError, ClewError, LogError, MoveError, Violation
+from clew.model.connection import Kind, ReadConnection, WriteAction, WriteConnection
+from clew.model.event import Event
+from clew.model.operator import Assigned, Context, Operator
+from clew.model.source import Source
+from clew.pipeline import Pipeline, Stream
+
+__version__ = "0.1.0.dev0"
+
+__all__ = [
+    "Assigned",
+    "BuildError",
+    "ClewError",
+    "Context",
+    "Event",
+    "Kind",
+    "LogError",
+    "MoveError",
+    "Operator",
+    "Pipeline",
+    "ReadConnection",
+    "Source",
+    "Stream",
+    "Violation",
+    "WriteAction",
+    "WriteConnection",
+    "__version__",
+]

@@ -1,0 +1,178 @@
+"""A replica's log in the shared tables of a PostgreSQL schema.
+
+Every commit locks its replica's row when it looks at the incarnation; a successor's increment conflicts with that lock.
+The successor first terminates the recorded connection of its predecessor, so that it never waits for a paused process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import psycopg
+
+from clew.errors import Fenced, LogError
+from clew.log.body_files import BodyFiles
+from clew.log.encoding import Rows
+from clew.log.postgres_schema import Connection, Place
+from clew.log.sql import Row, compose, insertion
+from clew.log.sql_replica import SqlReplicaLog
+from clew.log.sql_writing import Applied, apply
+from clew.model.names import Replica
+
+_PATIENCE_S = 30.0
+
+_RECORDED = (
+    "FROM pg_stat_activity AS activity JOIN replicas ON activity.pid = replicas.backend_pid "
+    "AND activity.backend_start = replicas.backend_start "
+    "WHERE replicas.id = %s AND activity.pid <> pg_backend_pid()"
+)
+
+
+class PostgresSession:
+    """A connection as seen by one replica: its own rows of the shared tables."""
+
+    def __init__(
+        self, place: Place, connection: Connection, replica_id: int, lock: threading.RLock | None = None
+    ) -> None:
+        self.place = place
+        self.connection = connection
+        self.replica_id = replica_id
+        self.lock = lock or threading.RLock()
+        self._texts: dict[str, bytes] = {}
+
+    def query(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        """All rows of the answer."""
+        with self.lock, self.place.errors_named():
+            return self.connection.execute(self._text(statement), parameters, binary=True).fetchall()
+
+    def many(self, statement: str, rows: Sequence[Row]) -> None:
+        """Executes a statement once per row of parameters."""
+        with self.connection.cursor() as cursor:
+            cursor.executemany(self._text(statement), rows)
+
+    def insert(self, table: str, columns: str, rows: Sequence[Row]) -> None:
+        """Adds rows that are not there yet."""
+        self.many(insertion(table, columns), rows)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All that is read inside is of one moment."""
+        with self.lock, self.place.errors_named():
+            self.connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            try:
+                yield
+            finally:
+                self.connection.execute("COMMIT")
+
+    def _text(self, statement: str) -> bytes:
+        text = self._texts.get(statement)
+        if text is None:
+            text = self._texts[statement] = compose(statement, self.replica_id).encode()
+        return text
+
+
+class PostgresReplicaLog(SqlReplicaLog):
+    """One replica's log in PostgreSQL, open for one incarnation."""
+
+    def __init__(self, place: Place, replica: Replica, bodies: Path | None, threshold: int) -> None:
+        connection = place.connect()
+        try:
+            with place.errors_named():
+                replica_id = _replica_id(connection, replica)
+                incarnation = _take_over(place, connection, replica, replica_id)
+            self._place = place
+            self._session = PostgresSession(place, connection, replica_id)
+            self.is_predecessor_dead = incarnation == 1
+            files = None if bodies is None else BodyFiles(bodies, incarnation)
+            super().__init__(replica, incarnation, self._session, files, threshold)
+        except BaseException:
+            connection.close()
+            raise
+
+    def _commit(self, rows: Rows) -> Applied:
+        session = self._session
+        connection = session.connection
+        with session.lock:
+            try:
+                with self._place.errors_named():
+                    applied = self._apply(session, connection, rows)
+            except Fenced:
+                self._roll_back(connection)
+                raise
+            except BaseException as error:
+                self._roll_back(connection)
+                if connection.closed and isinstance(error, LogError):
+                    self._raise_if_fenced()
+                raise
+            try:
+                status = connection.execute("COMMIT").statusmessage
+                if status != "COMMIT":
+                    raise psycopg.DatabaseError(f"the server answered {status}")
+            except BaseException as error:
+                unknown = self._unknown(self._place.without_secret(error))
+                connection.close()
+                raise unknown from None
+        return applied
+
+    def _apply(self, session: PostgresSession, connection: Connection, rows: Rows) -> Applied:
+        with connection.pipeline():
+            connection.execute("BEGIN")
+            self._check_incarnation(_incarnation(connection, session.replica_id, "FOR SHARE"))
+            return apply(session, rows, self._has_files, self._state_floor)
+
+    def _roll_back(self, connection: Connection) -> None:
+        with contextlib.suppress(psycopg.Error):
+            connection.execute("ROLLBACK")
+
+    def _raise_if_fenced(self) -> None:
+        """The connection is gone, before the commit was asked for. A successor may be the one who ended it."""
+        self._lost = (
+            f"the connection of {self.replica} (incarnation {self.incarnation}) to its log is gone. "
+            f"This process must exit; its successor will go on from the log."
+        )
+        with contextlib.closing(self._place.connect()) as connection, self._place.errors_named():
+            self._check_incarnation(_incarnation(connection, self._session.replica_id))
+
+    def close(self) -> None:
+        """Lets go of the log without changing it."""
+        self._session.connection.close()
+
+
+def _replica_id(connection: Connection, replica: Replica) -> int:
+    connection.execute(
+        "INSERT INTO replicas (operator, idx, incarnation) VALUES (%s, %s, 0) ON CONFLICT DO NOTHING", replica
+    )
+    found = connection.execute("SELECT id FROM replicas WHERE operator = %s AND idx = %s", replica).fetchone()
+    assert found is not None
+    return int(found[0])
+
+
+def _incarnation(connection: Connection, replica_id: int, lock: str = "") -> int:
+    found = connection.execute(
+        f"SELECT incarnation FROM replicas WHERE id = %s {lock}".encode(), (replica_id,)
+    ).fetchone()
+    return int(found[0]) if found is not None else 0
+
+
+def _take_over(place: Place, connection: Connection, replica: Replica, replica_id: int) -> int:
+    """Terminates the predecessor's connection and takes the next incarnation."""
+    deadline = time.monotonic() + _PATIENCE_S
+    connection.execute(f"SELECT pg_terminate_backend(activity.pid) {_RECORDED}".encode(), (replica_id,))
+    while connection.execute(f"SELECT 1 {_RECORDED}".encode(), (replica_id,)).fetchone():
+        if time.monotonic() > deadline:
+            raise LogError(
+                f"the log of {replica} in {place} is held by a connection that was terminated but is still there after "
+                f"{_PATIENCE_S:.0f} seconds. Look at pg_stat_activity on the server, then start again."
+            )
+        time.sleep(0.005)
+    found = connection.execute(
+        "UPDATE replicas SET incarnation = incarnation + 1, backend_pid = pg_backend_pid(), backend_start = "
+        "(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) WHERE id = %s RETURNING incarnation",
+        (replica_id,),
+    ).fetchone()
+    assert found is not None
+    return int(found[0])

@@ -1,0 +1,165 @@
+"""A replica's log in an SQLite file of its own.
+
+A successor first ends its predecessor's process, since a paused process may hold the lock of the file; then it takes
+the next incarnation. Every commit looks at the incarnation inside its own transaction.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from clew.errors import LogError
+from clew.log.body_files import BodyFiles
+from clew.log.encoding import Rows
+from clew.log.processes import NOBODY, Process, end, is_alive, is_elsewhere
+from clew.log.sql import Row, compose, insertion
+from clew.log.sql_replica import SqlReplicaLog
+from clew.log.sql_writing import Applied, apply
+from clew.log.sqlite_files import connect_to_read, connect_to_write, damage_named
+from clew.model.names import Replica
+
+_PATIENCE_S = 60.0
+
+
+class SqliteSession:
+    """A connection to one SQLite file, for use by one thread at a time."""
+
+    def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
+        self.path = path
+        self.connection = connection
+        self.lock = threading.RLock()
+        self._texts: dict[str, str] = {}
+
+    def query(self, statement: str, parameters: Sequence[object] = ()) -> list[Row]:
+        """All rows of the answer."""
+        with self.lock, damage_named(self.path):
+            return self.connection.execute(self._text(statement), parameters).fetchall()
+
+    def many(self, statement: str, rows: Sequence[Row]) -> None:
+        """Executes a statement once per row of parameters."""
+        self.connection.executemany(self._text(statement), rows)
+
+    def insert(self, table: str, columns: str, rows: Sequence[Row]) -> None:
+        """Adds rows that are not there yet."""
+        text = self._texts.get(table)
+        if text is None:
+            text = self._texts[table] = compose(insertion(table, columns), None)
+        self.connection.executemany(text, rows)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """All that is read inside is of one moment."""
+        with self.lock, damage_named(self.path):
+            self.connection.execute("BEGIN")
+            try:
+                yield
+            finally:
+                self.connection.execute("COMMIT")
+
+    def close(self) -> None:
+        """Closes the connection."""
+        with self.lock:
+            self.connection.close()
+
+    def _text(self, statement: str) -> str:
+        text = self._texts.get(statement)
+        if text is None:
+            text = self._texts[statement] = compose(statement, None)
+        return text
+
+
+class SqliteReplicaLog(SqlReplicaLog):
+    """One replica's log in an SQLite file, open for one incarnation."""
+
+    def __init__(self, path: Path, replica: Replica, bodies: Path, threshold: int) -> None:
+        writing = connect_to_write(path)
+        try:
+            with damage_named(path):
+                incarnation, self.is_predecessor_dead = _take_over(writing)
+            self._writing = SqliteSession(path, writing)
+            reading = SqliteSession(path, connect_to_read(path))
+        except BaseException:
+            writing.close()
+            raise
+        self._path = path
+        self._read_session = reading
+        files = BodyFiles(bodies, incarnation)
+        super().__init__(replica, incarnation, reading, files, threshold)
+
+    def _commit(self, rows: Rows) -> Applied:
+        session = self._writing
+        connection = session.connection
+        with session.lock:
+            with damage_named(self._path):
+                connection.execute("BEGIN IMMEDIATE")
+                try:
+                    self._check_incarnation(connection.execute("SELECT incarnation FROM owner").fetchone()[0])
+                    applied = apply(session, rows, self._has_files, self._state_floor)
+                except BaseException:
+                    with contextlib.suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                    raise
+            try:
+                connection.execute("COMMIT")
+            except BaseException as error:
+                unknown = self._unknown(error)
+                connection.close()
+                raise unknown from error
+        return applied
+
+    def close(self) -> None:
+        """Lets go of the log. Its contents stay; only that this process no longer holds it is noted."""
+        with contextlib.suppress(sqlite3.Error):
+            self._writing.connection.execute(
+                "UPDATE owner SET pid = 0, started = 0, boot = '', namespace = '' WHERE incarnation = ?",
+                (self.incarnation,),
+            )
+        self._read_session.close()
+        self._writing.close()
+
+
+def _take_over(connection: sqlite3.Connection) -> tuple[int, bool]:
+    """Ends the predecessor and takes the next incarnation; also says whether the predecessor is known to be dead."""
+    this = Process.current()
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        _, holder = _owner(connection)
+        if holder.pid != this.pid:
+            end(holder)
+        try:
+            connection.execute("BEGIN IMMEDIATE")
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            continue
+        try:
+            incarnation, found = _owner(connection)
+            if found != holder:  # Somebody else took over in between: that one is the predecessor now.
+                connection.execute("ROLLBACK")
+                continue
+            connection.execute(
+                "UPDATE owner SET incarnation = ?, pid = ?, started = ?, boot = ?, namespace = ?",
+                (incarnation + 1, *this),
+            )
+            connection.execute("COMMIT")
+        except BaseException:
+            with contextlib.suppress(sqlite3.Error):
+                connection.execute("ROLLBACK")
+            raise
+        return incarnation + 1, not (is_alive(holder) or is_elsewhere(holder))
+
+
+def _owner(connection: sqlite3.Connection) -> tuple[int, Process]:
+    rows: list[tuple[Any, ...]] = connection.execute(
+        "SELECT incarnation, pid, started, boot, namespace FROM owner"
+    ).fetchall()
+    if not rows:
+        raise LogError("the log has no owner row")
+    incarnation, *process = rows[0]
+    return incarnation, Process(*process) if process[0] else NOBODY

@@ -1,0 +1,129 @@
+"""Events: a batch of records on its way from an output port, with a header."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from clew.errors import MoveError
+
+if TYPE_CHECKING:
+    from clew.model.names import Replica
+
+_NO_ATTRIBUTES: Mapping[str, Any] = {}
+
+
+class Event:
+    """One event: who sent it, its number on that port, and its records.
+
+    Ids count from 1 on each output port, without gaps. An end mark has no records and says that nothing follows.
+    Events are never changed once made. `input` is the input port on which an operator received it.
+    """
+
+    __slots__ = ("_body", "_table", "attributes", "batch", "id", "input", "is_end", "port", "sender", "time")
+
+    def __init__(
+        self,
+        sender: Replica,
+        port: str,
+        id: int,
+        batch: pa.RecordBatch | None,
+        *,
+        time: Any = None,
+        attributes: Mapping[str, Any] = _NO_ATTRIBUTES,
+    ) -> None:
+        self.sender = sender
+        self.port = port
+        self.id = id
+        self.batch = batch
+        self.time = time
+        self.attributes = attributes
+        self.input = ""
+        self.is_end = batch is None
+        self._table: pa.Table | None = None
+        self._body: bytes | None = None
+
+    def received(self, port: str) -> Event:
+        """The same event as seen on an input port."""
+        twin = Event(self.sender, self.port, self.id, self.batch, time=self.time, attributes=self.attributes)
+        twin.input = port
+        return twin
+
+    @property
+    def table(self) -> pa.Table:
+        """The records as an Arrow table."""
+        if self._table is None:
+            if self.batch is None:
+                raise MoveError(f"event {self} is an end mark and has no records")
+            self._table = pa.Table.from_batches([self.batch])
+        return self._table
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The records as dictionaries."""
+        return [] if self.batch is None else self.batch.to_pylist()
+
+    @property
+    def body(self) -> bytes:
+        """The records as bytes without their schema, made once."""
+        if self._body is None:
+            self._body = b"" if self.batch is None else self.batch.serialize().to_pybytes()
+        return self._body
+
+    def same(self, other: Event) -> bool:
+        """Whether both are the same event with the same contents.
+
+        >>> from clew.model.names import Replica
+        >>> one = Event(Replica("a"), "out", 1, as_batch([{"x": 1}]))
+        >>> one.same(Event(Replica("a"), "out", 1, as_batch([{"x": 1}])))
+        True
+        """
+        return self is other or (
+            self.id == other.id
+            and self.port == other.port
+            and self.sender == other.sender
+            and self.time == other.time
+            and dict(self.attributes) == dict(other.attributes)
+            and same_batch(self.batch, other.batch)
+        )
+
+    def __str__(self) -> str:
+        return f"{self.sender}.{self.port}/{self.id}"
+
+    def __repr__(self) -> str:
+        return f"<Event {self}{' end' if self.is_end else ''}>"
+
+
+def same_batch(one: pa.RecordBatch | None, other: pa.RecordBatch | None) -> bool:
+    """Whether two batches, or two absences of one, are equal."""
+    if one is None or other is None:
+        return one is other
+    return one is other or bool(one.equals(other))
+
+
+def as_batch(data: Any) -> pa.RecordBatch:
+    """Records in any of the usual shapes as one Arrow record batch.
+
+    >>> as_batch([{"item": "a", "amount": 2}]).num_rows
+    1
+    >>> as_batch({"item": ["a", "b"]}).num_rows
+    2
+    """
+    match data:
+        case pa.RecordBatch():
+            return data
+        case pa.Table():
+            batches = data.combine_chunks().to_batches()
+            return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=data.schema)
+        case list():
+            return pa.RecordBatch.from_pylist(data)
+        case dict():
+            return pa.RecordBatch.from_pydict(data)
+    if type(data).__module__.startswith("pandas") and hasattr(data, "columns"):
+        return as_batch(pa.Table.from_pandas(data, preserve_index=False))
+    raise MoveError(
+        f"an operator yielded a {type(data).__name__} as the records of an event; expected an Arrow table or record "
+        f"batch, a list of dictionaries, a dictionary of columns or a pandas DataFrame. Yield one of these."
+    )

@@ -1,0 +1,1 @@
+"""Ready operators, each built on the four moves of `clew.Operator`."""

@@ -1,0 +1,101 @@
+"""Decisions: a replica's history as its journal tells it, so that someone else can re-execute it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from clew.model.names import Channel
+from clew.protocol.inputs import Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Took:
+    """An event was assigned and folded."""
+
+    channel: Channel
+    event: int
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The end mark of a channel was taken."""
+
+    channel: Channel
+    event: int
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """`ready` answered with this first group, or with none."""
+
+    group: tuple[bytes, ...] | None
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A group was generated."""
+
+    group: tuple[bytes, ...]
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Rang:
+    """A timer's move ran."""
+
+    name: bytes
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The operator finished."""
+
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A source began a read action, or found that there is none left."""
+
+    action: int
+    description: bytes | None
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Emitted:
+    """A source turned a batch of a replayable read action into an event."""
+
+    action: int
+    offset: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A source stored a batch of a read action that is not replayable."""
+
+    action: int
+    execution: int
+    batch: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """A source discarded the stored part of a read action that was cut off."""
+
+    action: int
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """All of a read action has been read."""
+
+    action: int
+
+
+Decision = Took | Ended | Asked | Made | Rang | Closed | Began | Emitted | Kept | Dropped | Read

@@ -1,0 +1,208 @@
+"""Effects: what a kernel asks its driver to do, to be begun in the order in which they were returned.
+
+An effect that has an answer names the input that carries it. Only the answer of a commit allows what depends on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from clew.model.event import Event
+from clew.model.history import Output, Transaction
+from clew.model.names import Channel
+from clew.model.ranges import IdSet
+
+
+class Session(NamedTuple):
+    """One (re)connection of a channel, numbered by its receiver; anything of another session is refused."""
+
+    incarnation: int
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Stage and commit a transaction; answered by `Committed`. One is under way at a time."""
+
+    number: int
+    transaction: Transaction
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """Tell the receiver of a channel that this incarnation of its sender has begun."""
+
+    channel: Channel
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Connect:
+    """Tell the sender of a channel to send, in a new session, what comes after `assigned`."""
+
+    channel: Channel
+    session: Session
+    assigned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send an event; events of a channel and session arrive in the order sent, or the session is over."""
+
+    channel: Channel
+    session: Session
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Ack:
+    """Tell the sender how far this replica durably is on a channel."""
+
+    channel: Channel
+    session: Session
+    assigned: int
+    released: IdSet
+
+
+@dataclass(frozen=True, slots=True)
+class Fetch:
+    """Read outputs (or write actions) of this replica's own log; answered by `Fetched`."""
+
+    port: str
+    first: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class FetchEffect:
+    """Read the stored effect of a read action from this replica's own log; answered by `EffectFetched`."""
+
+    action: int
+    first: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pull:
+    """Read events from their senders' logs; answered by `Pulled`."""
+
+    events: tuple[tuple[Channel, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """Ask this replica's own log what retention may remove; answered by `Surveyed`."""
+
+    released: Mapping[str, IdSet]
+    targets: Mapping[str, float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """Execute a write action; answered by `Written`, or by `WriteUnknown` when no answer came."""
+
+    connection: str
+    number: int
+    output: Output
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Ask the outside system whether a write action is in; answered by `Checked`."""
+
+    connection: str
+    number: int
+    output: Output
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    """Deliver `Ticked` at this time or soon after it."""
+
+    at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """This replica has nothing left to do except to serve its receivers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """This replica cannot go on: the user's operator broke a rule."""
+
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Run `assign` for an event and `update` for each pair; answered by `Folded`."""
+
+    channel: Channel
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Refold:
+    """Run `update` again for one undone pair; answered by `Refolded`."""
+
+    channel: Channel
+    event: Event
+    key: bytes
+    note: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Run `ready`; answered by `Answered`."""
+
+    ended: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Generate:
+    """Run `generate` for a group of Input Sets; answered by `Generated`."""
+
+    keys: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """Run `finish` for all open Input Sets; answered by `Generated`."""
+
+    keys: tuple[bytes, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Fire:
+    """Run `on_timer`; answered by `Fired`."""
+
+    name: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Run a source's `plan`; answered by `Planned`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """Run a source's `read` from an offset for up to `limit` batches; answered by `Got`."""
+
+    action: int
+    description: bytes
+    offset: bytes | None
+    limit: int
+
+
+Move = Fold | Refold | Ask | Generate | Finish | Fire | Plan | Read
+"""The effects that run user code; at most one is under way in a replica."""
+
+MOVES: tuple[type[Any], ...] = (Fold, Refold, Ask, Generate, Finish, Fire, Plan, Read)
+
+Effect = (
+    Commit | Hello | Connect | Send | Ack | Fetch | FetchEffect | Pull | Survey | Write | Check | Alarm
+    | Complete | Fail | Move
+)  # fmt: skip

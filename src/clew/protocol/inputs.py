@@ -1,0 +1,240 @@
+"""Inputs: what a driver tells a kernel, in the past tense."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import pyarrow as pa
+
+from clew.model.event import Event
+from clew.model.history import Expired, Output, Recovered, Stored
+from clew.model.names import Channel
+from clew.model.ranges import IdSet
+from clew.protocol.effects import Session
+
+
+class Choices(NamedTuple):
+    """What a move was given that another run might give differently."""
+
+    now: float
+    seed: int
+    """Where the move's chance began."""
+    reads: tuple[pa.RecordBatch, ...] = ()
+    backlogs: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What a move changed; it joins the history together with the move's result or not at all."""
+
+    state: dict[bytes, bytes | None] = field(default_factory=dict)
+    timers: dict[bytes, float | None] = field(default_factory=dict)
+
+
+NO_CHANGES = Changes()
+
+
+class Emission(NamedTuple):
+    """One output or write action of a generation."""
+
+    destination: str
+    batch: pa.RecordBatch
+    keys: tuple[bytes, ...] | None
+    """The Input Sets it came from, if the operator said so."""
+
+
+class SideRead(NamedTuple):
+    """A read action that a generation issued, with its effect."""
+
+    connection: str
+    description: bytes
+    effect: pa.RecordBatch
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """An incarnation has begun and has read its log."""
+
+    recovered: Recovered
+    now: float
+    is_predecessor_dead: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Buried:
+    """Every earlier incarnation is now known to be dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """It is now this late."""
+
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class Greeted:
+    """The sender of a channel has begun a new incarnation."""
+
+    channel: Channel
+    incarnation: int
+
+
+@dataclass(frozen=True, slots=True)
+class Connected:
+    """The receiver of a channel asks for what comes after `assigned`."""
+
+    channel: Channel
+    session: Session
+    assigned: int
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """An event came in."""
+
+    channel: Channel
+    session: Session
+    event: Event
+
+
+@dataclass(frozen=True, slots=True)
+class Acked:
+    """The receiver of a channel is durably this far."""
+
+    channel: Channel
+    session: Session
+    assigned: int
+    released: IdSet
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A commit became durable."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The outputs asked for with `Fetch`."""
+
+    port: str
+    first: int
+    outputs: tuple[Output, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EffectFetched:
+    """The stored effect asked for with `FetchEffect`."""
+
+    action: int
+    stored: tuple[Stored, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pulled:
+    """The events asked for with `Pull`, in that order."""
+
+    events: tuple[Event, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Surveyed:
+    """What retention may remove."""
+
+    expired: Expired
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A write action has taken effect outside."""
+
+    connection: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class WriteUnknown:
+    """Nobody knows whether a write action has taken effect."""
+
+    connection: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The outside system said whether a write action is in."""
+
+    connection: str
+    number: int
+    is_in: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """An event was assigned and folded: keys and notes of its pairs."""
+
+    pairs: tuple[tuple[bytes, bytes | None], ...]
+    changes: Changes
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Refolded:
+    """An undone pair was folded again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The first group that is ready, or None."""
+
+    group: tuple[bytes, ...] | None
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A group was generated, or the operator finished."""
+
+    emissions: tuple[Emission, ...]
+    reads: tuple[SideRead, ...]
+    changes: Changes
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Fired:
+    """A timer's move is over."""
+
+    changes: Changes
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A source's next read action, or None."""
+
+    description: bytes | None
+    changes: Changes
+    choices: Choices
+
+
+@dataclass(frozen=True, slots=True)
+class Got:
+    """What a source read: batches, each with the offset after it."""
+
+    items: tuple[tuple[pa.RecordBatch, bytes], ...]
+    is_complete: bool
+    execution: int
+    """Which execution of the action gave them."""
+    now: float
+
+
+MoveResult = Folded | Refolded | Answered | Generated | Fired | Planned | Got
+
+Input = (
+    Started | Buried | Ticked | Greeted | Connected | Received | Acked | Committed | Fetched | EffectFetched | Pulled
+    | Surveyed | Written | WriteUnknown | Checked | MoveResult
+)  # fmt: skip

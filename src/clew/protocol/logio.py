@@ -1,0 +1,391 @@
+"""The kernel of an operator with inputs: LOG.io's state update, triggering, generation and recovery of processing.
+
+Invariants: an event joins the history once, in the order of its ids; a generation is one piece of one transaction;
+until the last undone pair is folded, no event, timer or end of input is delivered and `ready` is not asked
+(seed 002, Algorithms 2 to 5 and 7 to 9, with the corrections of the errata).
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+
+from clew.model.event import Event
+from clew.model.graph import Node
+from clew.model.history import END_SERIAL, Lineage, Pair, ReadAction, Stored, Transaction, UndonePair, Use
+from clew.model.names import Channel, Replica
+from clew.model.values import decode
+from clew.protocol import decisions as did
+from clew.protocol import effects as does
+from clew.protocol import inputs as was
+from clew.protocol.effects import Effect
+from clew.protocol.inbound import InChannel
+from clew.protocol.replica import ReplicaKernel
+from clew.protocol.settings import DEFAULT, Settings
+
+
+class InputSet:
+    """An Input Set that was not generated yet."""
+
+    __slots__ = ("events", "key", "serial")
+
+    def __init__(self, serial: int, key: bytes) -> None:
+        self.serial = serial
+        self.key = key
+        self.events: list[tuple[InChannel, int]] = []
+
+
+class OperatorKernel(ReplicaKernel):
+    """One replica of a middle or sink operator."""
+
+    def __init__(
+        self,
+        node: Node,
+        replica: Replica,
+        inbound: Iterable[Channel],
+        outbound: Iterable[Channel],
+        settings: Settings = DEFAULT,
+    ) -> None:
+        super().__init__(node, replica, outbound, settings)
+        self.inputs = {channel: InChannel(channel, channel.input in node.capture.inputs) for channel in inbound}
+        self.inbox: deque[tuple[InChannel, Event]] = deque()
+        self.sets: dict[bytes, InputSet] = {}
+        """By key, in the order of opening."""
+        self.opened_pending: set[int] = set()
+        self.dropped_pending: set[int] = set()
+        self.order = 0
+        self.serial = 0
+        self.reads = 0
+        self.timers: dict[bytes, float] = {}
+        self.due: deque[bytes] = deque()
+        self.undone: deque[UndonePair] = deque()
+        self.pulled: deque[Event] = deque()
+        self.is_pulling = False
+        self.touched: dict[InChannel, None] = {}
+        """Channels whose cursor the next commit stores, in a fixed order."""
+        self.move: does.Move | None = None
+        self.must_ask = False
+        self.group: tuple[bytes, ...] | None = None
+        self._handlers |= {
+            was.Greeted: self.on_greeted,
+            was.Received: self.on_received,
+            was.Pulled: self.on_pulled,
+            was.Folded: self.on_folded,
+            was.Refolded: self.on_refolded,
+            was.Answered: self.on_answered,
+            was.Generated: self.on_generated,
+            was.Fired: self.on_fired,
+        }
+
+    # Recovery
+
+    def on_started(self, given: was.Started, effects: list[Effect]) -> None:
+        """Restores cursors, counters, open Input Sets and timers; then folds the undone pairs."""
+        recovered = given.recovered
+        for channel, inbound in self.inputs.items():
+            inbound.restore(recovered.incarnation, recovered.cursors.get(channel))
+        self.order = recovered.counters.get("order", 0)
+        self.serial = recovered.counters.get("serial", 0)
+        self.reads = recovered.counters.get("read", 0)
+        by_serial = {}
+        for serial, key in recovered.open_sets:
+            by_serial[serial] = self.sets[key] = InputSet(serial, key)
+        for pair in recovered.undone:
+            inbound = self.inputs[pair.channel]
+            by_serial[pair.serial].events.append((inbound, pair.event))
+            inbound.needed[pair.event] = inbound.needed.get(pair.event, 0) + 1
+        self.undone.extend(recovered.undone)
+        self.timers = dict(recovered.timers)
+        super().on_started(given, effects)
+        self.must_ask = self.position > 0
+        for inbound in self.inputs.values():
+            inbound.connect(effects)
+            effects.append(does.Ack(inbound.channel, inbound.session, inbound.durable, inbound.released.copy()))
+        self._ring(effects)
+        self._proceed(effects)
+
+    def on_pulled(self, given: was.Pulled, effects: list[Effect]) -> None:
+        """Bodies of undone events came from their senders' logs."""
+        self.is_pulling = False
+        self.pulled.extend(given.events)
+        self._proceed(effects)
+
+    def on_refolded(self, given: was.Refolded, effects: list[Effect]) -> None:
+        """An undone pair was folded again; nothing durable changes."""
+        self.move = None
+        self._proceed(effects)
+
+    # State update
+
+    def on_greeted(self, given: was.Greeted, effects: list[Effect]) -> None:
+        """A sender has restarted and asks where to go on."""
+        self.inputs[given.channel].greeted(given.incarnation, effects)
+
+    def on_received(self, given: was.Received, effects: list[Effect]) -> None:
+        """Filters obsolete events and queues the rest."""
+        inbound = self.inputs[given.channel]
+        if inbound.accepts(given.session, given.event.id, effects):
+            self.inbox.append((inbound, given.event))
+            self._proceed(effects)
+
+    def on_folded(self, given: was.Folded, effects: list[Effect]) -> None:
+        """The event joins the history: its pairs, its cursor and the state it changed, together."""
+        assert isinstance(self.move, does.Fold)
+        inbound, number = self.inputs[self.move.channel], self.move.event.id
+        self.move = None
+        for key, note in given.pairs:
+            self._pair(inbound, number, key, note)
+        inbound.assign(number, len(given.pairs))
+        self.touched[inbound] = None
+        self._change(given.changes)
+        self._time(given.changes, effects)
+        self._decided(did.Took(inbound.channel, number, given.choices))
+        self.must_ask = True
+        self._proceed(effects)
+
+    def _pair(self, inbound: InChannel, number: int, key: bytes, note: bytes | None) -> None:
+        opened = self.sets.get(key)
+        if opened is None:
+            self.serial += 1
+            opened = self.sets[key] = InputSet(self.serial, key)
+            self.pending.opened.append((self.serial, key))
+            self.pending.counters["serial"] = self.serial
+            self.opened_pending.add(self.serial)
+        opened.events.append((inbound, number))
+        self.order += 1
+        self.pending.pairs.append(Pair(self.order, inbound.channel, number, opened.serial, note))
+        self.pending.counters["order"] = self.order
+
+    def _take_end(self, inbound: InChannel, number: int) -> None:
+        inbound.ended = True
+        inbound.assign(number, 1)
+        self.touched[inbound] = None
+        self.order += 1
+        self.pending.pairs.append(Pair(self.order, inbound.channel, number, END_SERIAL, None))
+        self.pending.counters["order"] = self.order
+        self._decided(did.Ended(inbound.channel, number))
+        self.must_ask = True
+
+    # Triggering
+
+    def _next_move(self, effects: list[Effect]) -> bool:
+        if self.move is not None or self.is_finished:
+            return self.move is not None
+        if self.undone:
+            return self._refold(effects)
+        while True:
+            if self.must_ask:
+                return self._begin(does.Ask(self._ended()), effects)
+            if self.group is not None:
+                return self._begin(does.Generate(self.group), effects)
+            if self.due:
+                name = self.due.popleft()
+                del self.timers[name]
+                return self._begin(does.Fire(name), effects)
+            if not self.inbox:
+                break
+            inbound, event = self.inbox.popleft()
+            if not event.is_end:
+                return self._begin(does.Fold(inbound.channel, event), effects)
+            self._take_end(inbound, event.id)
+        if all(inbound.ended for inbound in self.inputs.values()):
+            return self._begin(does.Finish(tuple(self.sets)), effects)
+        return False
+
+    def _refold(self, effects: list[Effect]) -> bool:
+        if self.pulled:
+            pair, event = self.undone.popleft(), self.pulled.popleft()
+            return self._begin(does.Refold(pair.channel, event, pair.key, pair.note), effects)
+        if not self.is_pulling:
+            self.is_pulling = True
+            wanted = [self.undone[index] for index in range(min(len(self.undone), self.settings.pull_max))]
+            effects.append(does.Pull(tuple((pair.channel, pair.event) for pair in wanted)))
+        return True
+
+    def _begin(self, move: does.Move, effects: list[Effect]) -> bool:
+        self.move = move
+        effects.append(move)
+        return True
+
+    def _ended(self) -> frozenset[str]:
+        return frozenset(inbound.channel.input for inbound in self.inputs.values() if inbound.ended)
+
+    def on_answered(self, given: was.Answered, effects: list[Effect]) -> None:
+        """`ready` has answered: its first group is generated, then it is asked again."""
+        self.move = None
+        self.must_ask = False
+        for key in given.group or ():
+            if key not in self.sets:
+                self._fail(
+                    f"operator {self.replica}: ready() named the Input Set {decode(key)!r}, which is not open; "
+                    f"open are {', '.join(repr(decode(each)) for each in self.sets) or 'none'}. "
+                    f"Name only Input Sets that have events and were not generated yet.",
+                    effects,
+                )
+                return
+        self.group = given.group
+        self._decided(did.Asked(given.group, given.choices), weight=0)
+        self._proceed(effects)
+
+    # Generation
+
+    def on_generated(self, given: was.Generated, effects: list[Effect]) -> None:
+        """Outputs, write actions, done marks, state and lineage join one transaction."""
+        is_finish = isinstance(self.move, does.Finish)
+        assert isinstance(self.move, does.Generate | does.Finish)
+        keys = self.move.keys
+        self.move = None
+        self.group = None
+        self._generation(keys, given, is_finish)
+        self._time(given.changes, effects)
+        self._decided(did.Closed(given.choices) if is_finish else did.Made(keys, given.choices))
+        self.must_ask = not is_finish
+        if self.closed_since_survey >= self.settings.survey_every:
+            self._survey(effects)
+        self._proceed(effects)
+
+    def _generation(self, keys: tuple[bytes, ...], given: was.Generated, is_finish: bool) -> None:
+        serials = tuple(self.sets[key].serial for key in keys)
+        used_version = self.state_version
+        self._change(given.changes)
+        sources: set[int] = set()
+        created = given.choices.now
+        for emission in given.emissions:
+            if emission.destination in self.writers:
+                number = self._write(self.writers[emission.destination], emission.batch, created)
+                self._lineage(emission, number, serials, sources)
+        for emission in given.emissions:
+            if emission.destination in self.ports:
+                number = self._emit(self.ports[emission.destination], emission.batch, created)
+                self._lineage(emission, number, serials, sources)
+        if sources:
+            self._uses(given.reads, serials, used_version)
+        if is_finish:
+            self._finish(created)
+        for key in keys:
+            self._close(key, sources)
+
+    def _lineage(
+        self, emission: was.Emission, number: int, serials: tuple[int, ...], sources: set[int]
+    ) -> None:
+        if emission.destination in self.node.capture.outputs:
+            if emission.keys is not None:
+                serials = tuple(self.sets[key].serial for key in emission.keys)
+            self.pending.lineage.extend(Lineage(emission.destination, number, serial) for serial in serials)
+            sources.update(serials)
+
+    def _uses(self, reads: tuple[was.SideRead, ...], serials: tuple[int, ...], version: int) -> None:
+        for read in reads:
+            self.reads += 1
+            row = ReadAction(self.reads, read.connection, read.description, True, True, None, True)
+            self.pending.reads.append(row)
+            event = Event(self.replica, read.connection, self.reads, read.effect)
+            self.pending.stored.append(Stored(self.reads, 0, event))
+            self.pending.uses.extend(Use(serial, "read", self.reads) for serial in serials)
+            self.pending.counters["read"] = self.reads
+        if version:
+            self.pending.uses.extend(Use(serial, "state", version) for serial in serials)
+
+    def _close(self, key: bytes, sources: set[int]) -> None:
+        """The Input Set's pairs are done; without captured lineage nothing needs their rows any more."""
+        closed = self.sets.pop(key)
+        for inbound, number in closed.events:
+            inbound.let_go(number)
+            self.touched[inbound] = None
+        if self.node.capture.is_on:
+            self.pending.closed.append(closed.serial)
+            self.closed_since_survey += 1
+        elif closed.serial in self.opened_pending:
+            self.dropped_pending.add(closed.serial)
+        else:
+            self.pending.forget_sets.append(closed.serial)
+
+    def _finish(self, created: float) -> None:
+        self.is_finished = True
+        self.pending.counters["finished"] = 1
+        for port in self.ports.values():
+            self._emit(port, None, created)
+        for name in self.timers:
+            self.pending.timers[name] = None
+        self.timers.clear()
+        self.due.clear()
+        self.pending.forget_sets.append(END_SERIAL)
+        for inbound in self.inputs.values():
+            inbound.needed.pop(inbound.assigned, None)
+            inbound.released.add(inbound.assigned)
+            self.touched[inbound] = None
+
+    def _freed(self, freed: Iterable[tuple[Channel, int]]) -> None:
+        for channel, number in freed:
+            inbound = self.inputs[channel]
+            if number not in inbound.needed:
+                inbound.released.add(number)
+                self.touched[inbound] = None
+
+    # Timers
+
+    def on_ticked(self, given: was.Ticked, effects: list[Effect]) -> None:
+        """Timers whose moment has come are delivered in the order of their moments."""
+        self.now = max(self.now, given.now)
+        due = sorted((at, name) for name, at in self.timers.items() if at <= self.now and name not in self.due)
+        self.due.extend(name for _, name in due)
+        super().on_ticked(given, effects)
+        self._ring(effects)
+
+    def on_fired(self, given: was.Fired, effects: list[Effect]) -> None:
+        """A timer's move is over: the timer ends with the changes that the move made."""
+        assert isinstance(self.move, does.Fire)
+        name = self.move.name
+        self.move = None
+        self.pending.timers[name] = None
+        self._change(given.changes)
+        self._time(given.changes, effects)
+        self._decided(did.Rang(name, given.choices))
+        self.must_ask = True
+        self._proceed(effects)
+
+    def _time(self, changes: was.Changes, effects: list[Effect]) -> None:
+        for name, at in changes.timers.items():
+            self.pending.timers[name] = at
+            if name in self.due:
+                self.due.remove(name)
+            if at is None:
+                self.timers.pop(name, None)
+            else:
+                self.timers[name] = at
+        if changes.timers:
+            self._ring(effects)
+
+    def _ring(self, effects: list[Effect]) -> None:
+        waiting = [at for name, at in self.timers.items() if name not in self.due]
+        if waiting:
+            self._set_alarm(min(waiting), effects)
+
+    # Commits
+
+    def _seal(self) -> Transaction:
+        transaction = self.pending
+        for inbound in self.touched:
+            transaction.cursors[inbound.channel] = inbound.cursor()
+        self.touched.clear()
+        if self.dropped_pending:
+            dropped = self.dropped_pending
+            transaction.opened = [row for row in transaction.opened if row[0] not in dropped]
+            transaction.pairs = [row for row in transaction.pairs if row.serial not in dropped]
+            self.dropped_pending = set()
+        self.opened_pending.clear()
+        return transaction
+
+    def _durable(self, transaction: Transaction, effects: list[Effect]) -> None:
+        for channel, cursor in transaction.cursors.items():
+            inbound = self.inputs[channel]
+            inbound.durable = cursor.assigned
+            effects.append(does.Ack(channel, inbound.session, cursor.assigned, cursor.released))
+        super()._durable(transaction, effects)
+
+    def check(self) -> None:
+        """Raises when an invariant is broken."""
+        super().check()
+        for inbound in self.inputs.values():
+            inbound.check()
+        assert not (self.undone and isinstance(self.move, does.Fold | does.Fire | does.Ask | does.Finish))

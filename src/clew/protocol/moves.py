@@ -1,0 +1,319 @@
+"""Moves: runs the user's code that a kernel asked for, and returns the input that carries its result.
+
+A move is atomic: what it changes is gathered here and handed over with its result; a move that raises hands over
+nothing, and its replica ends.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Hashable, Iterator
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from clew.errors import MoveError
+from clew.model.event import Event, as_batch
+from clew.model.graph import Node
+from clew.model.operator import Assigned, Operator
+from clew.model.source import Source
+from clew.model.values import decode, encode
+from clew.protocol import effects as does
+from clew.protocol import inputs as was
+from clew.protocol.state import StateView
+
+
+class Surroundings(Protocol):
+    """What lies around a replica, as far as its moves may look: a driver gives the real or the simulated one."""
+
+    def now(self) -> float:
+        """The clock."""
+
+    def seed(self) -> int:
+        """A fresh number to begin a move's chance with."""
+
+    def read(self, connection: str, query: Any) -> Any:
+        """Executes a read action on an outside system."""
+
+    def backlog(self, port: str) -> int:
+        """How far the slowest receiver of an output port is behind."""
+
+    def state(self, key: bytes) -> bytes | None:
+        """One committed state value."""
+
+    def state_items(self) -> list[tuple[bytes, bytes]]:
+        """All committed state."""
+
+
+class MoveContext:
+    """The context that moves get; see `clew.model.operator.Context`."""
+
+    __slots__ = (
+        "_around",
+        "_backlogs",
+        "_node",
+        "_now",
+        "_random",
+        "_seed",
+        "ended",
+        "is_reading",
+        "keys",
+        "reads",
+        "state",
+        "timers",
+    )
+
+    def __init__(self, node: Node, around: Surroundings) -> None:
+        self._node = node
+        self._around = around
+        self.state = StateView(around.state, around.state_items)
+        self.ended: frozenset[str] = frozenset()
+        self.timers: dict[bytes, float | None] = {}
+        self.reads: list[was.SideRead] = []
+        self.keys: tuple[bytes, ...] | None = None
+        self.is_reading = False
+        self._now: float | None = None
+        self._random: random.Random | None = None
+        self._seed = 0
+        self._backlogs: list[int] = []
+
+    @property
+    def now(self) -> float:
+        if self._now is None:
+            self._now = self._around.now()
+        return self._now
+
+    @property
+    def random(self) -> random.Random:
+        if self._random is None:
+            self._seed = self._around.seed()
+            self._random = random.Random(self._seed)
+        return self._random
+
+    def backlog(self, port: str) -> int:
+        self._backlogs.append(self._around.backlog(port))
+        return self._backlogs[-1]
+
+    def timer(self, name: Hashable, at: float) -> None:
+        self.timers[encode(name)] = float(at)
+
+    def cancel(self, name: Hashable) -> None:
+        self.timers[encode(name)] = None
+
+    def read(self, connection: str, query: Any = None) -> pa.RecordBatch:
+        if not self.is_reading:
+            raise MoveError(f"operator {self._node.name!r} reads from {connection!r} outside generate() and finish()")
+        if connection not in self._node.reads:
+            raise MoveError(
+                f"operator {self._node.name!r} has no read connection {connection!r}; it has "
+                f"{', '.join(sorted(self._node.reads)) or 'none'}. Declare it in `reads`."
+            )
+        effect = as_batch(self._around.read(connection, query))
+        self.reads.append(was.SideRead(connection, encode(query), effect))
+        return effect
+
+    def uses(self, *input_sets: Hashable) -> None:
+        self.keys = tuple(encode(each) for each in input_sets)
+
+    def changes(self) -> was.Changes:
+        """What the move changed; the next move begins with nothing."""
+        state, timers = self.state.changes(), self.timers
+        if timers:
+            self.timers = {}
+        elif not state:
+            return was.NO_CHANGES
+        return was.Changes(state, timers)
+
+    def choices(self) -> was.Choices:
+        """What the move was given by chance, clock and outside; the next move is given anew."""
+        choices = was.Choices(self.now, self._seed)
+        if self.reads or self._backlogs:
+            choices = choices._replace(
+                reads=tuple(read.effect for read in self.reads), backlogs=tuple(self._backlogs)
+            )
+            self._backlogs = []
+        self._now = self._random = None
+        self._seed = 0
+        return choices
+
+
+class Moves:
+    """One user's operator or source, opened for one incarnation."""
+
+    def __init__(self, node: Node, definition: Operator | Source, around: Surroundings) -> None:
+        self.node = node
+        self.definition: Any = definition
+        self.ctx = MoveContext(node, around)
+        self.reading: tuple[int, bytes | None, Iterator[Any]] | None = None
+        self.executions = 0
+        self._run: dict[type, Callable[[Any], was.MoveResult]] = {
+            does.Fold: self._fold,
+            does.Refold: self._refold,
+            does.Ask: self._ask,
+            does.Generate: self._generate,
+            does.Finish: self._generate,
+            does.Fire: self._fire,
+            does.Plan: self._plan,
+            does.Read: self._read,
+        }
+
+    def open(self) -> None:
+        """Begins with empty event state."""
+        self._guard("open", lambda: self.definition.open(self.ctx))
+        if self.ctx.state.changes() or self.ctx.timers:
+            raise MoveError(
+                f"operator {self.node.name!r}: open() changed state or timers; it is called again after every crash, "
+                f"so it may only prepare event state. Change state in assign() or generate()."
+            )
+        self.ctx.choices()
+
+    def perform(self, move: does.Move) -> was.MoveResult:
+        """Runs a move."""
+        return self._run[type(move)](move)
+
+    def _guard(self, move: str, run: Callable[[], Any], what: object = "") -> Any:
+        try:
+            return run()
+        except MoveError:
+            raise
+        except Exception as error:
+            place = f" for {what}" if what else ""
+            raise MoveError(
+                f"operator {self.node.name!r}: {move}(){place} raised {type(error).__name__}: {error}"
+            ) from error
+
+    def _fold(self, move: does.Fold) -> was.Folded:
+        event = move.event.received(move.channel.input)
+        pairs = self._guard("assign", lambda: self._assigned(event), event)
+        for key, note, _, _ in pairs:
+            self._update(key, event, note)
+        encoded = tuple((data, noted) for _, _, data, noted in pairs)
+        return was.Folded(encoded, self.ctx.changes(), self.ctx.choices())
+
+    def _assigned(self, event: Event) -> list[tuple[Any, Any, bytes, bytes | None]]:
+        pairs: list[tuple[Any, Any, bytes, bytes | None]] = []
+        for each in self.definition.assign(event, self.ctx):
+            if isinstance(each, Assigned):
+                pairs.append((each.key, each.note, encode(each.key), encode(each.note)))
+            else:
+                pairs.append((each, None, encode(each), None))
+        if len(pairs) > 1 and len({data for _, _, data, _ in pairs}) < len(pairs):
+            raise MoveError(
+                f"operator {self.node.name!r}: assign() returned the same Input Set twice for event {event}; "
+                f"expected each at most once."
+            )
+        return pairs
+
+    def _update(self, key: Any, event: Event, note: Any) -> None:
+        try:
+            if note is None:
+                self.definition.update(key, event)
+            else:
+                self.definition.update(key, event, note)
+        except Exception as error:
+            raise MoveError(
+                f"operator {self.node.name!r}: update({key!r}) for event {event} raised {type(error).__name__}: {error}"
+            ) from error
+
+    def _refold(self, move: does.Refold) -> was.Refolded:
+        note = None if move.note is None else decode(move.note)
+        self._update(decode(move.key), move.event.received(move.channel.input), note)
+        return was.Refolded()
+
+    def _ask(self, move: does.Ask) -> was.Answered:
+        self.ctx.ended = move.ended
+        group = self._guard("ready", lambda: next(iter(self.definition.ready(self.ctx)), None))
+        if self.ctx.state.changes() or self.ctx.timers:
+            raise MoveError(
+                f"operator {self.node.name!r}: ready() changed state or timers; it may only look. "
+                f"Change them in assign(), on_timer() or generate()."
+            )
+        choices = self.ctx.choices()
+        if group is None:
+            return was.Answered(None, choices)
+        keys = tuple(encode(key) for key in group) if isinstance(group, list | tuple) else ()
+        if not keys or len(set(keys)) < len(keys):
+            raise MoveError(
+                f"operator {self.node.name!r}: ready() answered with the group {group!r}; expected a list of one or "
+                f"more different Input Set keys, such as [[key]]."
+            )
+        return was.Answered(keys, choices)
+
+    def _generate(self, move: does.Generate | does.Finish) -> was.Generated:
+        ctx = self.ctx
+        keys = [decode(key) for key in move.keys]
+        name = "generate" if isinstance(move, does.Generate) else "finish"
+        run = getattr(self.definition, name)
+        ctx.is_reading = True
+        emissions = self._guard(name, lambda: self._emissions(run(keys, ctx), set(move.keys)), keys)
+        ctx.is_reading = False
+        choices = ctx.choices()
+        reads, ctx.reads, ctx.keys = tuple(ctx.reads), [], None
+        return was.Generated(emissions, reads, ctx.changes(), choices)
+
+    def _emissions(self, outputs: Any, group: set[bytes]) -> tuple[was.Emission, ...]:
+        found: list[was.Emission] = []
+        for output in outputs or ():
+            if not isinstance(output, tuple) or len(output) != 2:
+                raise MoveError(
+                    f"operator {self.node.name!r} yielded {output!r}; expected a pair of an output port or write "
+                    f"connection and records, such as ('out', table)."
+                )
+            destination, data = output
+            if destination not in self.node.outputs and destination not in self.node.writes:
+                raise MoveError(
+                    f"operator {self.node.name!r} yielded records for {destination!r}; its output ports are "
+                    f"{', '.join(self.node.outputs) or 'none'}, its write connections "
+                    f"{', '.join(self.node.writes) or 'none'}. Yield to one of these."
+                )
+            keys = self.ctx.keys
+            if keys is not None and not group.issuperset(keys):
+                raise MoveError(
+                    f"operator {self.node.name!r} said that records come from Input Sets that are not being generated; "
+                    f"pass only keys of the group to ctx.uses()."
+                )
+            found.append(was.Emission(destination, as_batch(data), keys))
+        return tuple(found)
+
+    def _fire(self, move: does.Fire) -> was.Fired:
+        name = decode(move.name)
+        self._guard("on_timer", lambda: self.definition.on_timer(name, self.ctx), repr(name))
+        return was.Fired(self.ctx.changes(), self.ctx.choices())
+
+    def _plan(self, move: does.Plan) -> was.Planned:
+        self.reading = None
+        action = self._guard("plan", lambda: self.definition.plan(self.ctx))
+        description = None if action is None else encode(action)
+        return was.Planned(description, self.ctx.changes(), self.ctx.choices())
+
+    def _read(self, move: does.Read) -> was.Got:
+        is_replayable = self.definition.is_replayable
+        if self.reading is None or self.reading[0] != move.action or (is_replayable and self.reading[1] != move.offset):
+            offset = None if move.offset is None else decode(move.offset)
+            self.executions += 1
+            reader = self._guard("read", lambda: iter(self.definition.read(decode(move.description), offset)))
+            self.reading = (move.action, move.offset, reader)
+        _, position, reader = self.reading
+        items: list[tuple[pa.RecordBatch, bytes]] = []
+        is_complete = False
+        while len(items) < move.limit:
+            try:
+                item = self._guard("read", lambda: next(reader, _END))
+            except MoveError:
+                self.reading = None
+                raise
+            if item is _END:
+                is_complete = True
+                break
+            if item is None:
+                break
+            data, offset = item
+            position = encode(offset)
+            items.append((as_batch(data), position))
+        self.reading = (move.action, position, reader)
+        got = was.Got(tuple(items), is_complete, self.executions, self.ctx.now)
+        self.ctx.choices()
+        return got
+
+
+_END = object()

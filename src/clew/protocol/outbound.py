@@ -1,0 +1,138 @@
+"""Output ports: ids without gaps, sending inside a window, resending from the log, forgetting what is released.
+
+Invariant: only durable events are sent, in the order of their ids, and an event stays in the log until every
+receiver has released it (seed 002, Algorithm 3 step 5, Algorithm 7 step 1, section 3.6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from clew.model.history import Output
+from clew.model.names import Channel
+from clew.model.ranges import IdSet
+from clew.protocol.effects import Effect, Fetch, Send, Session
+from clew.protocol.settings import Settings
+
+Requires = tuple[tuple[str, int], ...]
+
+
+class OutChannel:
+    """One receiver of a port."""
+
+    __slots__ = ("acked", "channel", "released", "sent", "session")
+
+    def __init__(self, channel: Channel) -> None:
+        self.channel = channel
+        self.session: Session | None = None
+        self.sent = 0
+        self.acked = 0
+        self.released = IdSet()
+
+
+class OutPort:
+    """One output port and its receivers."""
+
+    __slots__ = ("cache", "channels", "durable", "is_fetching", "last", "name", "removed", "settings")
+
+    def __init__(self, name: str, channels: list[OutChannel], settings: Settings) -> None:
+        self.name = name
+        self.channels = channels
+        self.settings = settings
+        self.last = 0
+        self.durable = 0
+        self.cache: dict[int, Output] = {}
+        self.is_fetching = False
+        self.removed = IdSet()
+
+    def restore(self, last: int) -> None:
+        """Continues after the ids that the log has given out."""
+        self.last = self.durable = last
+
+    def became_durable(self, output: Output) -> None:
+        """Takes a committed output; it may be sent now."""
+        self.durable = output.event.id
+        if self.channels and len(self.cache) < self.settings.cache_max:
+            self.cache[output.event.id] = output
+
+    def fetched(self, outputs: tuple[Output, ...], first: int) -> None:
+        """Takes outputs read from the log; a receiver that asks for what is gone is none of today's."""
+        self.is_fetching = False
+        for output in outputs:
+            self.cache[output.event.id] = output
+        if not outputs or outputs[0].event.id != first:
+            for receiver in self.channels:
+                if receiver.session is not None and receiver.sent + 1 == first:
+                    receiver.session = None
+
+    def connected(self, channel: Channel, session: Session, assigned: int) -> None:
+        """Begins a session unless a newer one is there."""
+        receiver = self._receiver(channel)
+        if receiver.session is None or session > receiver.session:
+            receiver.session = session
+            receiver.sent = assigned
+            receiver.acked = max(receiver.acked, assigned)
+
+    def acked(self, channel: Channel, assigned: int, released: IdSet) -> None:
+        """Takes an acknowledgement; what it says is durable, so a late one is only old, never wrong."""
+        receiver = self._receiver(channel)
+        receiver.acked = max(receiver.acked, assigned)
+        receiver.sent = max(receiver.sent, assigned)
+        receiver.released.update(released)
+
+    def pump(self, is_allowed: Callable[[Requires], bool], effects: list[Effect]) -> None:
+        """Sends what can be sent now."""
+        window = self.settings.window
+        for receiver in self.channels:
+            session = receiver.session
+            if session is None:
+                continue
+            while receiver.sent < self.durable and receiver.sent - receiver.acked < window:
+                output = self.cache.get(receiver.sent + 1)
+                if output is None:
+                    if not self.is_fetching:
+                        self.is_fetching = True
+                        effects.append(Fetch(self.name, receiver.sent + 1, window))
+                    break
+                if output.requires and not is_allowed(output.requires):
+                    break
+                receiver.sent += 1
+                effects.append(Send(receiver.channel, session, output.event))
+        self._evict()
+
+    def backlog(self) -> int:
+        """How far the slowest receiver is behind."""
+        return self.last - min((receiver.acked for receiver in self.channels), default=self.last)
+
+    def released(self) -> IdSet:
+        """What every receiver has released; all that is durable, if there is none."""
+        if not self.channels:
+            return IdSet(self.durable)
+        return IdSet.common(receiver.released for receiver in self.channels)
+
+    def forgettable(self) -> list[tuple[str, int, int]]:
+        """Ranges that every receiver has released and that were not given out before."""
+        released = self.released()
+        ranges = [(self.name, first, last) for first, last in released.minus(self.removed)]
+        if ranges:
+            self.removed = released
+        return ranges
+
+    def check(self) -> None:
+        """Raises when the invariant is broken."""
+        assert self.durable <= self.last, f"port {self.name}: durable {self.durable} after last {self.last}"
+        for receiver in self.channels:
+            assert receiver.sent <= self.durable, f"{receiver.channel}: sent {receiver.sent}, durable {self.durable}"
+            assert receiver.acked <= self.durable, f"{receiver.channel}: acked {receiver.acked}, not durable"
+
+    def _receiver(self, channel: Channel) -> OutChannel:
+        for receiver in self.channels:
+            if receiver.channel == channel:
+                return receiver
+        raise KeyError(channel)
+
+    def _evict(self) -> None:
+        if self.cache:
+            low = min((receiver.sent for receiver in self.channels if receiver.session is not None), default=0)
+            for number in [number for number in self.cache if number <= low]:
+                del self.cache[number]

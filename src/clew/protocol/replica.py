@@ -1,0 +1,320 @@
+"""What every replica's kernel does: gather moves into commits, send what is durable, execute writes, forget.
+
+Invariant (prefix rule): one commit is under way at a time, and it holds everything decided before it was begun; so
+nothing leaves the replica before its whole past is durable (seed 002, Algorithm 3 steps 4 to 6, Algorithms 7 and 8).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from clew.model.connection import Kind
+from clew.model.event import Event
+from clew.model.graph import Node
+from clew.model.history import Output, Transaction
+from clew.model.names import Channel, Replica
+from clew.model.ranges import IdSet
+from clew.protocol import effects as does
+from clew.protocol import inputs as was
+from clew.protocol.effects import Effect
+from clew.protocol.outbound import OutChannel, OutPort
+from clew.protocol.settings import DEFAULT, Settings
+from clew.protocol.writes import Writer
+
+
+class ReplicaKernel:
+    """The part that sources and operators share. `step` is the only way in."""
+
+    def __init__(
+        self, node: Node, replica: Replica, outbound: Iterable[Channel], settings: Settings = DEFAULT
+    ) -> None:
+        self.node = node
+        self.replica = replica
+        self.settings = settings
+        self.now = 0.0
+        self.incarnation = 0
+        channels = tuple(outbound)
+        self.ports = {
+            name: OutPort(name, [OutChannel(each) for each in channels if each.output == name], settings)
+            for name in node.outputs
+        }
+        self.writers = {
+            name: Writer(name, Kind(connection.kind or ""), settings) for name, connection in node.writes.items()
+        }
+        self.pending = Transaction()
+        self.is_dirty = False
+        """Whether the pending transaction holds anything that others may wait for."""
+        self.moves_pending = 0
+        self.committing: Transaction | None = None
+        self.commits = 0
+        self.position = 0
+        self.state_version = 0
+        self.is_finished = False
+        self.is_finish_durable = False
+        self.is_complete = False
+        self.is_surveying = False
+        self.closed_since_survey = 0
+        self.alarm: float | None = None
+        self.failure: str | None = None
+        self._handlers: dict[type, Callable[[Any, list[Effect]], None]] = {
+            was.Started: self.on_started,
+            was.Buried: self.on_buried,
+            was.Ticked: self.on_ticked,
+            was.Connected: self.on_connected,
+            was.Acked: self.on_acked,
+            was.Committed: self.on_committed,
+            was.Fetched: self.on_fetched,
+            was.Written: self.on_written,
+            was.WriteUnknown: self.on_write_unknown,
+            was.Checked: self.on_checked,
+            was.Surveyed: self.on_surveyed,
+        }
+
+    def step(self, given: was.Input) -> list[Effect]:
+        """Takes one input; returns the effects to begin, in this order."""
+        effects: list[Effect] = []
+        if self.failure is None:
+            self._handlers[type(given)](given, effects)
+        return effects
+
+    # Starting
+
+    def on_started(self, given: was.Started, effects: list[Effect]) -> None:
+        """Restores what the log holds, greets receivers, settles pending writes."""
+        recovered = given.recovered
+        counters = recovered.counters
+        self.now = given.now
+        self.incarnation = recovered.incarnation
+        self.position = counters.get("position", 0)
+        self.state_version = counters.get("state", 0)
+        self.is_finished = self.is_finish_durable = bool(counters.get("finished"))
+        for port in self.ports.values():
+            port.restore(counters.get(f"out:{port.name}", 0))
+            effects.extend(does.Hello(receiver.channel, self.incarnation) for receiver in port.channels)
+        for writer in self.writers.values():
+            last, done = counters.get(f"out:{writer.name}", 0), counters.get(f"written:{writer.name}", 0)
+            writer.restore(last, done, given.is_predecessor_dead)
+        self._pump(effects)
+
+    def on_buried(self, given: was.Buried, effects: list[Effect]) -> None:
+        """Every predecessor is dead: writes that waited for it may go on."""
+        for writer in self.writers.values():
+            writer.buried()
+        self._pump(effects)
+
+    def on_ticked(self, given: was.Ticked, effects: list[Effect]) -> None:
+        """Time went by: whatever is pending is committed, also beside a slow move."""
+        self.now = max(self.now, given.now)
+        if self.alarm is not None and self.now >= self.alarm:
+            self.alarm = None
+        self._proceed(effects)
+        self._flush(effects)
+        self._survey(effects)
+
+    # Receivers
+
+    def on_connected(self, given: was.Connected, effects: list[Effect]) -> None:
+        """A receiver asks for what comes after its assigned cursor."""
+        self.ports[given.channel.output].connected(given.channel, given.session, given.assigned)
+        self._pump(effects)
+        self._proceed(effects)
+
+    def on_acked(self, given: was.Acked, effects: list[Effect]) -> None:
+        """A receiver is durably further on; what all have released can be forgotten."""
+        port = self.ports[given.channel.output]
+        port.acked(given.channel, given.assigned, given.released)
+        self._forget(port)
+        self._pump(effects)
+        self._proceed(effects)
+
+    def on_fetched(self, given: was.Fetched, effects: list[Effect]) -> None:
+        """Outputs came from the log."""
+        if given.port in self.ports:
+            self.ports[given.port].fetched(given.outputs, given.first)
+        else:
+            self.writers[given.port].fetched(given.outputs)
+        self._pump(effects)
+
+    # Outside systems
+
+    def on_written(self, given: was.Written, effects: list[Effect]) -> None:
+        """An outside system has acknowledged a write action."""
+        if self.writers[given.connection].written(given.number):
+            self._mark_written(given.connection, given.number)
+        self._pump(effects)
+        self._proceed(effects)
+
+    def on_checked(self, given: was.Checked, effects: list[Effect]) -> None:
+        """An outside system has said whether a write action is in."""
+        if self.writers[given.connection].checked(given.number, given.is_in, effects):
+            self._mark_written(given.connection, given.number)
+        self._pump(effects)
+        self._proceed(effects)
+
+    def on_write_unknown(self, given: was.WriteUnknown, effects: list[Effect]) -> None:
+        """An outside system's answer was lost."""
+        self.writers[given.connection].unknown(given.number, effects)
+
+    def _mark_written(self, connection: str, number: int) -> None:
+        self.pending.counters[f"written:{connection}"] = number
+        if connection not in self.node.capture.outputs:
+            self.pending.forget_outputs.append((connection, number, number))
+        self.is_dirty = True
+
+    # Commits
+
+    def on_committed(self, given: was.Committed, effects: list[Effect]) -> None:
+        """A commit is durable: what depends on it may happen."""
+        transaction = self.committing
+        if transaction is None or given.number != self.commits:
+            return
+        self.committing = None
+        self._durable(transaction, effects)
+        self._pump(effects)
+        self._proceed(effects)
+
+    def _durable(self, transaction: Transaction, effects: list[Effect]) -> None:
+        for output in transaction.outputs:
+            destination = self.ports.get(output.event.port) or self.writers[output.event.port]
+            destination.became_durable(output)
+        for writer in self.writers.values():
+            writer.done_durable = transaction.counters.get(f"written:{writer.name}", writer.done_durable)
+        if transaction.counters.get("finished"):
+            self.is_finish_durable = True
+        for port in self.ports.values():
+            if not port.channels:
+                self._forget(port)
+
+    def _decided(self, decision: object, weight: int = 1) -> None:
+        """A move's result has joined the history."""
+        self.position += weight
+        self.pending.journal.append(decision)
+        if weight:
+            self.pending.counters["position"] = self.position
+            self.is_dirty = True
+            self.moves_pending += 1
+
+    def _flush(self, effects: list[Effect]) -> None:
+        """Begins a commit of everything decided so far, unless one is under way."""
+        if self.committing is None and self.is_dirty:
+            transaction = self._seal()
+            self.pending = Transaction()
+            self.is_dirty = False
+            self.moves_pending = 0
+            self.commits += 1
+            self.committing = transaction
+            effects.append(does.Commit(self.commits, transaction))
+
+    def _seal(self) -> Transaction:
+        return self.pending
+
+    # Doing
+
+    def _proceed(self, effects: list[Effect]) -> None:
+        """Begins the next move if there is one, commits when there is none or enough is pending."""
+        is_idle = not self._next_move(effects)
+        if is_idle or self.moves_pending >= self.settings.commit_max:
+            self._flush(effects)
+        self._complete(effects)
+
+    def _next_move(self, effects: list[Effect]) -> bool:
+        """Begins a move; True when one is under way."""
+        raise NotImplementedError
+
+    def _complete(self, effects: list[Effect]) -> None:
+        if self.is_finish_durable and not self.is_complete:
+            self.is_complete = all(writer.is_settled for writer in self.writers.values())
+            if self.is_complete:
+                effects.append(does.Complete())
+
+    def _fail(self, message: str, effects: list[Effect]) -> None:
+        self.failure = message
+        effects.append(does.Fail(message))
+
+    def _pump(self, effects: list[Effect]) -> None:
+        for port in self.ports.values():
+            port.pump(self._is_allowed, effects)
+        for writer in self.writers.values():
+            writer.pump(effects)
+
+    def _is_allowed(self, requires: tuple[tuple[str, int], ...]) -> bool:
+        return all(self.writers[connection].done >= number for connection, number in requires)
+
+    def _emit(self, port: OutPort, batch: pa.RecordBatch | None, created: float) -> int:
+        port.last += 1
+        event = Event(self.replica, port.name, port.last, batch)
+        self.pending.outputs.append(Output(event, created, self._requires()))
+        self.pending.counters[f"out:{port.name}"] = port.last
+        return port.last
+
+    def _write(self, writer: Writer, batch: pa.RecordBatch, created: float) -> int:
+        writer.last += 1
+        self.pending.outputs.append(Output(Event(self.replica, writer.name, writer.last, batch), created))
+        self.pending.counters[f"out:{writer.name}"] = writer.last
+        return writer.last
+
+    def _requires(self) -> tuple[tuple[str, int], ...]:
+        if not self.node.writes_first:
+            return ()
+        return tuple((writer.name, writer.last) for writer in self.writers.values() if writer.last)
+
+    def _change(self, changes: was.Changes) -> None:
+        """Takes a move's changes to the state into the pending transaction."""
+        if changes.state:
+            self.pending.state.update(changes.state)
+            self.state_version += 1
+            self.pending.counters["state"] = self.state_version
+            if self.node.capture.is_on:
+                self.pending.state_versions.append((self.state_version, changes.state))
+
+    def _set_alarm(self, at: float, effects: list[Effect]) -> None:
+        if self.alarm is None or at < self.alarm:
+            self.alarm = at
+            effects.append(does.Alarm(at))
+
+    # Retention
+
+    def _forget(self, port: OutPort) -> None:
+        """Removes what every receiver has released, with the next commit that happens anyway."""
+        if not self.node.capture.is_on:
+            self.pending.forget_outputs.extend(port.forgettable())
+
+    def _survey(self, effects: list[Effect]) -> None:
+        """With captured lineage, asks the log what can go."""
+        capture = self.node.capture
+        if not capture.is_on or self.is_surveying:
+            return
+        self.is_surveying = True
+        self.closed_since_survey = 0
+        released = {port.name: port.released() for port in self.ports.values()}
+        for writer in self.writers.values():
+            if writer.name in capture.outputs:
+                released[writer.name] = IdSet(writer.done_durable)
+        targets = {name: None if keep is None else self.now - keep for name, keep in capture.targets.items()}
+        effects.append(does.Survey(released, targets))
+
+    def on_surveyed(self, given: was.Surveyed, effects: list[Effect]) -> None:
+        """Removes what the log says can go."""
+        self.is_surveying = False
+        expired = given.expired
+        if expired.outputs or expired.sets or expired.reads:
+            self.pending.forget_outputs.extend(expired.outputs)
+            self.pending.forget_sets.extend(expired.sets)
+            self.pending.forget_reads.extend(expired.reads)
+            self._freed(expired.freed)
+            self.is_dirty = True
+            self._proceed(effects)
+
+    def _freed(self, freed: Iterable[tuple[Channel, int]]) -> None:
+        """Input events that no pair needs any more."""
+
+    def check(self) -> None:
+        """Raises when an invariant is broken."""
+        for port in self.ports.values():
+            port.check()
+        for writer in self.writers.values():
+            writer.check()
+

@@ -1,0 +1,188 @@
+"""The kernel of a source: read actions turned into events, each once.
+
+Invariants: an event and the offset after it are in one transaction; the effect of an action that is not replayable
+is complete in the log before its first event is (seed 002, Algorithms 1 and 6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from clew.model.event import Event
+from clew.model.graph import Node
+from clew.model.history import ReadAction, Stored, Transaction
+from clew.model.names import Channel, Replica
+from clew.model.source import Source
+from clew.model.values import decode, encode
+from clew.protocol import decisions as did
+from clew.protocol import effects as does
+from clew.protocol import inputs as was
+from clew.protocol.effects import Effect
+from clew.protocol.replica import ReplicaKernel
+from clew.protocol.settings import DEFAULT, Settings
+
+
+class SourceKernel(ReplicaKernel):
+    """One replica of a source."""
+
+    def __init__(
+        self, node: Node, replica: Replica, outbound: Iterable[Channel], settings: Settings = DEFAULT
+    ) -> None:
+        super().__init__(node, replica, outbound, settings)
+        assert isinstance(node.definition, Source)
+        self.source = node.definition
+        self.action: ReadAction | None = None
+        self.actions = 0
+        self.kept = 0
+        """How many batches of the current action's effect are stored."""
+        self.is_complete_durable = False
+        self.is_moving = False
+        self.is_fetching = False
+        self.poll_at: float | None = None
+        self._handlers |= {
+            was.Planned: self.on_planned,
+            was.Got: self.on_got,
+            was.EffectFetched: self.on_effect_fetched,
+        }
+
+    def on_started(self, given: was.Started, effects: list[Effect]) -> None:
+        """Restores the last read action; a stored effect that was cut off is discarded and read anew."""
+        recovered = given.recovered
+        self.actions = recovered.counters.get("read", 0)
+        self.action = recovered.reads[-1] if recovered.reads else None
+        if self.action is not None and not self.source.is_replayable:
+            self.is_complete_durable = self.action.is_complete
+            if not self.action.is_complete:
+                self.pending.forget_effects.append(self.action.number)
+                self._decided(did.Dropped(self.action.number))
+        super().on_started(given, effects)
+        self._proceed(effects)
+
+    def _next_move(self, effects: list[Effect]) -> bool:
+        if self.is_moving or self.is_fetching:
+            return True
+        if self.is_finished or self._is_throttled():
+            return False
+        if self.action is None:
+            return self._begin(does.Plan(), effects)
+        if self.action.is_complete:
+            if not self.is_complete_durable:
+                return False
+            self.is_fetching = True
+            effects.append(does.FetchEffect(self.action.number, self._index(), self.settings.read_max + 1))
+            return True
+        if self.poll_at is not None and self.now < self.poll_at:
+            return False
+        self.poll_at = None
+        offset = self.action.offset if self.source.is_replayable else None
+        return self._begin(
+            does.Read(self.action.number, self.action.description, offset, self.settings.read_max), effects
+        )
+
+    def _begin(self, move: does.Move, effects: list[Effect]) -> bool:
+        self.is_moving = True
+        effects.append(move)
+        return True
+
+    def _is_throttled(self) -> bool:
+        return any(port.backlog() >= self.settings.backlog_max for port in self.ports.values())
+
+    def _index(self) -> int:
+        assert self.action is not None
+        return 0 if self.action.offset is None else int(decode(self.action.offset))
+
+    def on_planned(self, given: was.Planned, effects: list[Effect]) -> None:
+        """The next read action begins, or the source has ended."""
+        self.is_moving = False
+        self._change(given.changes)
+        if given.description is None:
+            self.is_finished = True
+            self.pending.counters["finished"] = 1
+            for port in self.ports.values():
+                self._emit(port, None, given.choices.now)
+        else:
+            self.actions += 1
+            self.kept = 0
+            self.is_complete_durable = False
+            is_stored = not self.source.is_replayable
+            self.action = ReadAction(
+                self.actions, self.source.connection, given.description, False, False, None, is_stored
+            )
+            self.pending.reads.append(self.action)
+            self.pending.counters["read"] = self.actions
+        self._decided(did.Began(self.actions, given.description, given.choices))
+        self._flush(effects)
+        self._proceed(effects)
+
+    def on_got(self, given: was.Got, effects: list[Effect]) -> None:
+        """Data came: it becomes events at once, or is stored first."""
+        self.is_moving = False
+        assert self.action is not None
+        if self.source.is_replayable:
+            self._got_replayable(self.action, given)
+        else:
+            self._got_once(self.action, given)
+        if not given.items and not given.is_complete:
+            self.now = max(self.now, given.now)
+            self.poll_at = self.now + self.source.poll_s
+            self._set_alarm(self.poll_at, effects)
+        self._flush(effects)
+        self._proceed(effects)
+
+    def _got_replayable(self, action: ReadAction, given: was.Got) -> None:
+        for batch, offset in given.items:
+            self._output(batch, given.now)
+            action = action._replace(offset=offset)
+            self._decided(did.Emitted(action.number, offset))
+        if given.is_complete:
+            action = action._replace(is_complete=True, is_done=True)
+            self._decided(did.Read(action.number))
+            self._end_action(action)
+        else:
+            self.action = action
+            if given.items:
+                self.pending.reads.append(action)
+
+    def _got_once(self, action: ReadAction, given: was.Got) -> None:
+        for batch, _ in given.items:
+            event = Event(self.replica, action.connection, self.kept + 1, batch)
+            self.pending.stored.append(Stored(action.number, self.kept, event))
+            self.kept += 1
+            self._decided(did.Kept(action.number, given.execution, batch))
+        if given.is_complete:
+            self.action = action._replace(is_complete=True)
+            self.pending.reads.append(self.action)
+            self._decided(did.Read(action.number))
+
+    def on_effect_fetched(self, given: was.EffectFetched, effects: list[Effect]) -> None:
+        """Stored data came from the log: it becomes events, and the action is done with the last."""
+        self.is_fetching = False
+        action = self.action
+        assert action is not None
+        assert action.number == given.action
+        for stored in given.stored[: self.settings.read_max]:
+            self._output(stored.event.batch, self.now)
+            action = action._replace(offset=encode(stored.index + 1))
+            self._decided(did.Emitted(action.number, action.offset or b""))
+        if len(given.stored) <= self.settings.read_max:
+            self._end_action(action._replace(is_done=True))
+            self.is_dirty = True
+        else:
+            self.action = action
+            self.pending.reads.append(action)
+        self._flush(effects)
+        self._proceed(effects)
+
+    def _output(self, batch: object, created: float) -> None:
+        self._emit(self.ports[self.node.outputs[0]], batch, created)
+
+    def _end_action(self, action: ReadAction) -> None:
+        """The action is done: its row and its stored effect are no longer needed."""
+        self.pending.reads.append(action)
+        self.pending.forget_reads.append(action.number)
+        self.action = None
+
+    def _durable(self, transaction: Transaction, effects: list[Effect]) -> None:
+        super()._durable(transaction, effects)
+        if any(row.is_complete and not row.is_done for row in transaction.reads):
+            self.is_complete_durable = True

@@ -1,0 +1,321 @@
+"""The oracle: re-executes what was committed as one run without failures, and compares everything that left.
+
+It shares no code with the kernels: it calls the user's moves by itself, in the order of the committed decisions,
+with the same clock, chance and read effects, and keeps its own plain books. All destinations together must be what
+this one run produces (seed 002, section 4.4.1, correct recovered execution).
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+from collections.abc import Hashable, Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from clew.errors import Violation
+from clew.model.event import Event, as_batch, same_batch
+from clew.model.graph import Graph, Node
+from clew.model.names import Channel, Replica
+from clew.model.operator import Assigned
+from clew.model.values import decode, encode
+from clew.protocol import decisions as did
+from clew.protocol.inputs import Choices
+from clew.verify.archive import Archive, Shelf
+from clew.verify.outside import Outside
+
+
+def judge(graph: Graph, archive: Archive, outside: Outside, log_id: str) -> None:
+    """Raises a violation unless one failure-free run explains everything."""
+    for replica in graph.replicas:
+        node = graph.nodes[replica.operator]
+        if node.is_source:
+            _SourceRun(graph, replica, archive).judge()
+        else:
+            _OperatorRun(graph, replica, archive).judge()
+        for connection in node.writes:
+            _judge_writes(replica, connection, archive[replica], outside, log_id)
+
+
+def _judge_writes(replica: Replica, connection: str, shelf: Shelf, outside: Outside, log_id: str) -> None:
+    """What the outside system holds of this writer is each committed action, once, in order."""
+    writer = f"{log_id}/{replica.operator}/{replica.index}/{connection}"
+    applied = [each for each in outside.writes[replica.operator, connection].applied if each.writer == writer]
+    logged = shelf.outputs.get(connection, [])
+    numbers = [action.number for action in applied]
+    if numbers != list(range(1, len(logged) + 1)):
+        raise Violation(
+            f"{replica}: outside, connection {connection!r} has the actions {_short(numbers)}; "
+            f"expected 1 to {len(logged)}, each once and in order"
+        )
+    for action, output in zip(applied, logged, strict=True):
+        if not same_batch(action.batch, output.event.batch):
+            raise Violation(f"{replica}: write {connection}/{action.number} has other contents outside than in the log")
+
+
+class _Context:
+    """The context of a re-executed move: gives what was given then."""
+
+    def __init__(self) -> None:
+        self.state: dict[Any, Any] = {}
+        self.ended: frozenset[str] = frozenset()
+        self.timers: dict[Any, float] = {}
+        self.used: tuple[Any, ...] | None = None
+        self._choices = Choices(0.0, 0)
+        self._random: random.Random | None = None
+        self._reads: Iterator[pa.RecordBatch] = iter(())
+        self._backlogs: Iterator[int] = iter(())
+
+    def given(self, choices: Choices) -> _Context:
+        self._choices = choices
+        self._random = None
+        self._reads = iter(choices.reads)
+        self._backlogs = iter(choices.backlogs)
+        self.used = None
+        return self
+
+    @property
+    def now(self) -> float:
+        return self._choices.now
+
+    @property
+    def random(self) -> random.Random:
+        if self._random is None:
+            self._random = random.Random(self._choices.seed)
+        return self._random
+
+    def backlog(self, port: str) -> int:
+        return next(self._backlogs)
+
+    def timer(self, name: Hashable, at: float) -> None:
+        self.timers[name] = float(at)
+
+    def cancel(self, name: Hashable) -> None:
+        self.timers.pop(name, None)
+
+    def read(self, connection: str, query: Any = None) -> pa.RecordBatch:
+        return next(self._reads)
+
+    def uses(self, *input_sets: Hashable) -> None:
+        self.used = input_sets
+
+
+class _Run:
+    """What both kinds of replicas have in common: outputs are compared one by one."""
+
+    def __init__(self, graph: Graph, replica: Replica, archive: Archive) -> None:
+        self.graph = graph
+        self.replica = replica
+        self.node: Node = graph.nodes[replica.operator]
+        self.archive = archive
+        self.shelf = archive[replica]
+        self.made: dict[str, int] = dict.fromkeys((*self.node.outputs, *self.node.writes), 0)
+        self.definition: Any = copy.deepcopy(self.node.definition)
+        self.ctx = _Context()
+        self.definition.open(self.ctx)
+
+    def expect(self, port: str, batch: pa.RecordBatch | None) -> int:
+        """The next committed output on a port is this one."""
+        number = self.made[port] = self.made[port] + 1
+        logged = self.shelf.outputs[port]
+        if number > len(logged):
+            raise Violation(f"{self.replica}.{port}: event {number} is missing; a run without failures produces it")
+        if not same_batch(logged[number - 1].event.batch, batch):
+            raise Violation(
+                f"{self.replica}.{port}: event {number} is {_rows(logged[number - 1].event.batch)}; "
+                f"a run without failures produces {_rows(batch)}"
+            )
+        return number
+
+    def expect_end(self) -> None:
+        """Nothing was committed beyond what was produced."""
+        for port, number in self.made.items():
+            if len(self.shelf.outputs[port]) != number:
+                raise Violation(
+                    f"{self.replica}.{port}: {len(self.shelf.outputs[port])} events were committed; "
+                    f"a run without failures produces {number}"
+                )
+
+
+class _OperatorRun(_Run):
+    """One operator, re-executed."""
+
+    def judge(self) -> None:
+        """Walks through the committed decisions."""
+        self.taken: dict[Channel, int] = dict.fromkeys(self.graph.inbound(self.replica), 0)
+        self.sets: dict[Any, list[tuple[Channel, int]]] = {}
+        self.ended: set[Channel] = set()
+        self.must_ask = False
+        self.group: list[Any] | None = None
+        is_closed = False
+        for decision in self.shelf.journal:
+            if is_closed:
+                raise Violation(f"{self.replica}: {decision} was decided after the operator had finished")
+            match decision:
+                case did.Took():
+                    self._expect_quiet(decision)
+                    self._took(decision)
+                case did.Asked():
+                    self._asked(decision)
+                case did.Made():
+                    self._made(decision)
+                case did.Ended():
+                    self._expect_quiet(decision)
+                    self._next(decision.channel, decision.event, is_end=True)
+                    self.ended.add(decision.channel)
+                    self.must_ask = True
+                case did.Rang():
+                    self._expect_quiet(decision)
+                    self._rang(decision)
+                case did.Closed():
+                    self._expect_quiet(decision)
+                    is_closed = True
+                    self._closed(decision)
+                case _:
+                    raise Violation(f"{self.replica}: {decision} is no decision of an operator")
+        if not is_closed:
+            raise Violation(f"{self.replica}: the operator never finished")
+        self.expect_end()
+
+    def _expect_quiet(self, decision: object) -> None:
+        if self.must_ask or self.group is not None:
+            raise Violation(f"{self.replica}: {decision} came before ready() was asked until it was empty")
+
+    def _next(self, channel: Channel, number: int, is_end: bool) -> Event:
+        expected = self.taken[channel] = self.taken[channel] + 1
+        if number != expected:
+            raise Violation(f"{self.replica}: took event {number} of {channel}; expected {expected}")
+        sent = self.archive[channel.sender].outputs[channel.output]
+        if number > len(sent) or sent[number - 1].event.is_end != is_end:
+            raise Violation(f"{self.replica}: took event {number} of {channel}, which its sender never committed so")
+        return sent[number - 1].event
+
+    def _took(self, decision: did.Took) -> None:
+        event = self._next(decision.channel, decision.event, is_end=False).received(decision.channel.input)
+        pairs = list(self.definition.assign(event, self.ctx.given(decision.choices)))
+        for each in pairs:
+            key, note = (each.key, each.note) if isinstance(each, Assigned) else (each, None)
+            self.sets.setdefault(key, []).append((decision.channel, decision.event))
+            if note is None:
+                self.definition.update(key, event)
+            else:
+                self.definition.update(key, event, note)
+        self.must_ask = True
+
+    def _asked(self, decision: did.Asked) -> None:
+        self.ctx.ended = frozenset(channel.input for channel in self.ended)
+        group = next(iter(self.definition.ready(self.ctx.given(decision.choices))), None)
+        was = None if decision.group is None else [decode(key) for key in decision.group]
+        if (None if group is None else list(group)) != was:
+            raise Violation(f"{self.replica}: ready() answered {was}; in a run without failures it answers {group}")
+        self.must_ask = False
+        self.group = was
+
+    def _made(self, decision: did.Made) -> None:
+        group = [decode(key) for key in decision.group]
+        if group != self.group:
+            raise Violation(f"{self.replica}: generated {group}, but ready() had answered {self.group}")
+        self.group = None
+        self.must_ask = True
+        self._generation(self.definition.generate(group, self.ctx.given(decision.choices)), group)
+
+    def _generation(self, outputs: Any, group: list[Any]) -> None:
+        made = []
+        for port, data in outputs or ():
+            used = group if self.ctx.used is None else list(self.ctx.used)
+            made.append((port, as_batch(data), used))
+        for port, batch, used in made:
+            number = self.expect(port, batch)
+            if port in self.node.capture.outputs:
+                self._expect_lineage(port, number, used)
+        for key in group:
+            self.sets.pop(key, None)
+
+    def _expect_lineage(self, port: str, number: int, used: list[Any]) -> None:
+        expected = {event for key in used for event in self.sets.get(key, ())}
+        serials = self.shelf.lineage.get((port, number), [])
+        captured = {event for serial in serials for event in self.shelf.pairs[serial]}
+        if captured != expected:
+            raise Violation(
+                f"{self.replica}.{port}/{number}: captured lineage is {_events(captured)}; "
+                f"the inputs truly used are {_events(expected)}"
+            )
+
+    def _rang(self, decision: did.Rang) -> None:
+        name = decode(decision.name)
+        at = self.ctx.timers.pop(name, None)
+        if at is None or at > decision.choices.now:
+            raise Violation(f"{self.replica}: timer {name!r} rang at {decision.choices.now}; it was set for {at}")
+        self.definition.on_timer(name, self.ctx.given(decision.choices))
+        self.must_ask = True
+
+    def _closed(self, decision: did.Closed) -> None:
+        for channel, taken in self.taken.items():
+            sent = len(self.archive[channel.sender].outputs[channel.output])
+            if channel not in self.ended or taken != sent:
+                raise Violation(f"{self.replica}: finished after {taken} of {sent} events of {channel}")
+        group = list(self.sets)
+        self._generation(self.definition.finish(group, self.ctx.given(decision.choices)), group)
+        for port in self.node.outputs:
+            self.expect(port, None)
+
+
+class _SourceRun(_Run):
+    """One source, re-executed."""
+
+    def judge(self) -> None:
+        """Each read action's effect became events, once and in order."""
+        kept: dict[int, list[pa.RecordBatch]] = {}
+        executions: dict[int, set[int]] = {}
+        is_closed = False
+        for decision in self.shelf.journal:
+            match decision:
+                case did.Began():
+                    action = self.definition.plan(self.ctx.given(decision.choices))
+                    if (None if action is None else encode(action)) != decision.description:
+                        raise Violation(f"{self.replica}: plan() gave another action than in a run without failures")
+                    if action is None:
+                        is_closed = True
+                    elif self.definition.is_replayable:
+                        self._replay(action, decision.action)
+                case did.Kept():
+                    kept.setdefault(decision.action, []).append(decision.batch)
+                    executions.setdefault(decision.action, set()).add(decision.execution)
+                case did.Dropped():
+                    kept.pop(decision.action, None)
+                    executions.pop(decision.action, None)
+                case did.Read() if not self.definition.is_replayable:
+                    if len(executions.get(decision.action, ())) > 1:
+                        raise Violation(f"{self.replica}: action {decision.action} mixes two executions of one read")
+                    for batch in kept.get(decision.action, []):
+                        self.expect(self.node.outputs[0], batch)
+        if not is_closed:
+            raise Violation(f"{self.replica}: the source never finished")
+        for port in self.node.outputs:
+            self.expect(port, None)
+        self.expect_end()
+
+    def _replay(self, action: Any, number: int) -> None:
+        ends = [each.offset for each in self.shelf.journal if isinstance(each, did.Emitted) and each.action == number]
+        items = (item for item in self.definition.read(action, None) if item is not None)
+        for item, offset in zip(items, ends, strict=False):
+            data, position = item
+            if encode(position) != offset:
+                raise Violation(f"{self.replica}: logged offset {decode(offset)!r}; reading gives {position!r}")
+            self.expect(self.node.outputs[0], as_batch(data))
+        if next(items, None) is not None:
+            raise Violation(f"{self.replica}: action {number} ended before all of its effect was read")
+
+
+def _rows(batch: pa.RecordBatch | None) -> str:
+    return "the end mark" if batch is None else _short(batch.to_pylist())
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:197] + "..."
+
+
+def _events(events: set[tuple[Channel, int]]) -> str:
+    return _short(sorted(f"{channel.sender}.{channel.output}/{number}" for channel, number in events))

@@ -1,0 +1,72 @@
+"""Simulated outside systems: the twins that stand for databases and services, with the manners of each kind."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any
+
+from clew.model.connection import Kind, WriteAction
+from clew.model.graph import Graph
+from clew.model.history import Output
+from clew.model.names import Replica
+
+
+class System:
+    """One outside system: what has been applied to it, in order."""
+
+    def __init__(self) -> None:
+        self.applied: list[WriteAction] = []
+        self._last: dict[str, WriteAction] = {}
+        self._ids: set[str] = set()
+
+    def apply(self, kind: Kind, action: WriteAction) -> None:
+        """Executes a write action with the manners of the connection's kind."""
+        last = self._last.get(action.writer)
+        if kind is Kind.CONDITIONAL and last is not None and action.number <= last.number:
+            return  # Recorded already, so refused.
+        if kind is Kind.IDEMPOTENT and last is not None and action.number == last.number:
+            return  # Twice in a row is like once.
+        self._last[action.writer] = action
+        self._ids.add(action.id)
+        self.applied.append(action)
+
+    def has(self, action: WriteAction) -> bool:
+        """Whether a write action has taken effect."""
+        return action.id in self._ids
+
+
+class Outside:
+    """All outside systems of one simulated run."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._systems: dict[Hashable, System] = {}
+        self.kinds: dict[tuple[str, str], Kind] = {}
+        self.writes: dict[tuple[str, str], System] = {}
+        self.reads: dict[tuple[str, str], System] = {}
+        for node in graph.nodes.values():
+            for name, connection in node.writes.items():
+                self.kinds[node.name, name] = Kind(connection.kind or "")
+                self.writes[node.name, name] = self._system(connection.system, (node.name, name))
+            for name, reader in node.reads.items():
+                self.reads[node.name, name] = self._system(reader.system, (node.name, name))
+
+    def _system(self, name: Hashable, default: Hashable) -> System:
+        return self._systems.setdefault(("own", default) if name is None else ("shared", name), System())
+
+    def action(self, log_id: str, replica: Replica, connection: str, output: Output) -> WriteAction:
+        """A write action as its outside system sees it."""
+        writer = f"{log_id}/{replica.operator}/{replica.index}/{connection}"
+        return WriteAction(writer, output.event.id, output.event.batch)
+
+    def write(self, log_id: str, replica: Replica, connection: str, output: Output) -> None:
+        """Executes a write action."""
+        place = replica.operator, connection
+        self.writes[place].apply(self.kinds[place], self.action(log_id, replica, connection, output))
+
+    def has(self, log_id: str, replica: Replica, connection: str, output: Output) -> bool:
+        """Whether a write action has taken effect."""
+        return self.writes[replica.operator, connection].has(self.action(log_id, replica, connection, output))
+
+    def read(self, connection: Any, operator: str, name: str, query: Any) -> Any:
+        """Executes a read action."""
+        return connection.read_simulated(query, self.reads[operator, name].applied)

@@ -1,0 +1,65 @@
+"""The simulator: one schedule in, one report out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from clew.errors import ClewError, Violation
+from clew.model.graph import Graph
+from clew.verify.oracle import judge
+from clew.verify.schedule import Schedule
+from clew.verify.world import Parts, World
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of one schedule."""
+
+    schedule: Schedule
+    violation: str | None
+    points: int
+    steps: int
+    restarts: int
+    struck: tuple[tuple[int, str, str], ...] = ()
+    """Each fault that struck: the point, what it was, whom it hit."""
+    trace: tuple[str, ...] = field(default=(), repr=False)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether every guarantee held."""
+        return self.violation is None
+
+
+def simulate(
+    graph: Graph,
+    schedule: Schedule = Schedule(),
+    *,
+    parts: Parts = Parts(),
+    is_checking: bool = True,
+    is_tracing: bool = False,
+    steps_max: int = 2_000_000,
+) -> Report:
+    """Runs a pipeline under a schedule and judges the result."""
+    if graph.has_cycle:
+        raise ClewError(
+            f"pipeline {graph.name!r} has a cycle; the simulator cannot end a cycle, because that needs progress "
+            f"tracking, which this version does not have. Verify the pipeline without its feedback connection."
+        )
+    world = World(graph, schedule, parts, is_checking, is_tracing)
+    violation = None
+    try:
+        world.run(steps_max)
+        judge(graph, world.archive, world.outside, world.store.log_id)
+    except Violation as error:
+        violation = str(error)
+    finally:
+        world.store.close()
+    return Report(
+        schedule,
+        violation,
+        world.points,
+        world.steps,
+        world.restarts,
+        tuple((point, kind, str(replica)) for point, kind, replica in world.fault_log),
+        tuple(world.trace or ()),
+    )
