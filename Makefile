@@ -27,7 +27,7 @@ test: setup lint types ## Lint, types, unit tests, stores, simulation (15 minute
 	@$(BIN)/python -m pytest -q -n $(JOBS) --durations=15
 
 demo: setup ## The sales pipeline in the simulator, crashing and recovering.
-	@$(BIN)/clew demo
+	@$(BIN)/clew demo examples/sales.py
 
 soak: setup ## The long sweeps and the many random schedules (hours).
 	@$(BIN)/python -m pytest -m soak -n $(JOBS) -rP --durations=0

@@ -1,4 +1,4 @@
-"""A private PostgreSQL server for tests: from the distribution's programs, on the loopback, in a directory of its own."""
+"""A private PostgreSQL server for tests: the distribution's programs, on the loopback, in a directory of its own."""
 
 from __future__ import annotations
 

@@ -49,4 +49,4 @@ def test_the_version_is_the_one_of_the_package() -> None:
 def test_testing_has_a_surface_of_its_own() -> None:
     import clew.testing
 
-    assert clew.testing.__all__ == ["Alone", "Outside", "scripted"]
+    assert clew.testing.__all__ == ["Alone", "Crash", "Outside", "Result", "run", "scripted", "verify"]

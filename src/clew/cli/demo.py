@@ -60,7 +60,11 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
 
 def _contents(graph: Graph, world: World) -> list[tuple[str, str, list[Any]]]:
     return [
-        (node.name, name, [row for action in world.outside.writes[node.name, name].applied for row in action.batch.to_pylist()])
+        (
+            node.name,
+            name,
+            [row for action in world.outside.written(node.name, name) for row in action.batch.to_pylist()],
+        )
         for node in graph.nodes.values()
         for name in node.writes
     ]

@@ -11,6 +11,8 @@ import os
 from collections.abc import Iterable
 from pathlib import Path
 
+from clew.errors import LogError
+
 DEFAULT_THRESHOLD = 1 << 20
 """Bodies larger than this many bytes go to files."""
 
@@ -37,7 +39,15 @@ class BodyFiles:
             _make_directory(self.directory)
         self._made += 1
         name = f"{self._incarnation}-{self._made}"
-        handle = os.open(self.directory / name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        place = self.directory / name
+        try:
+            handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        except FileExistsError:
+            raise LogError(
+                f"the body file {place} is there already, although only incarnation {self._incarnation} makes files of "
+                f"this name; the directory belongs to another log, or was copied. Nothing was changed; name another "
+                f"place for the log."
+            ) from None
         try:
             rest = memoryview(body)
             while rest:

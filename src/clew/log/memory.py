@@ -321,12 +321,12 @@ class MemoryReader:
             state=sorted(rows.state.items()),
             state_versions=sorted(rows.state_versions, key=lambda row: row[:2]),
             timers=dict(rows.timers),
-            reads=[tuple(row) for _, row in sorted(rows.reads.items())],
+            reads=[row for _, row in sorted(rows.reads.items())],
             stored=sorted((each.action, each.index) for stored in rows.stored.values() for each in stored),
             lineage=sorted(
                 (port, number, serial) for (port, number), serials in rows.lineage.items() for serial in serials
             ),
-            uses=sorted(tuple(use) for uses in rows.uses.values() for use in uses),
+            uses=sorted(use for uses in rows.uses.values() for use in uses),
         )
 
 

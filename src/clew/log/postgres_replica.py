@@ -25,6 +25,8 @@ from clew.model.names import Replica
 
 _PATIENCE_S = 30.0
 
+_INCARNATION = "SELECT incarnation FROM replicas WHERE id ="
+
 _RECORDED = (
     "FROM pg_stat_activity AS activity JOIN replicas ON activity.pid = replicas.backend_pid "
     "AND activity.backend_start = replicas.backend_start "
@@ -119,9 +121,10 @@ class PostgresReplicaLog(SqlReplicaLog):
         return applied
 
     def _apply(self, session: PostgresSession, connection: Connection, rows: Rows) -> Applied:
+        begun = connection.execute(f"BEGIN; {_INCARNATION} {session.replica_id} FOR SHARE".encode())
+        begun.nextset()
+        self._check_incarnation(_number(begun.fetchone()))
         with connection.pipeline():
-            connection.execute("BEGIN")
-            self._check_incarnation(_incarnation(connection, session.replica_id, "FOR SHARE"))
             return apply(session, rows, self._has_files, self._state_floor)
 
     def _roll_back(self, connection: Connection) -> None:
@@ -130,12 +133,13 @@ class PostgresReplicaLog(SqlReplicaLog):
 
     def _raise_if_fenced(self) -> None:
         """The connection is gone, before the commit was asked for. A successor may be the one who ended it."""
-        self._lost = (
-            f"the connection of {self.replica} (incarnation {self.incarnation}) to its log is gone. "
-            f"This process must exit; its successor will go on from the log."
+        self._lost = LogError(
+            f"the connection of {self.replica} (incarnation {self.incarnation}) to its log in {self._place} is gone; "
+            f"nothing was changed. This process must exit; its successor will go on from the log."
         )
         with contextlib.closing(self._place.connect()) as connection, self._place.errors_named():
-            self._check_incarnation(_incarnation(connection, self._session.replica_id))
+            found = connection.execute(f"{_INCARNATION} {self._session.replica_id}".encode()).fetchone()
+            self._check_incarnation(_number(found))
 
     def close(self) -> None:
         """Lets go of the log without changing it."""
@@ -147,15 +151,11 @@ def _replica_id(connection: Connection, replica: Replica) -> int:
         "INSERT INTO replicas (operator, idx, incarnation) VALUES (%s, %s, 0) ON CONFLICT DO NOTHING", replica
     )
     found = connection.execute("SELECT id FROM replicas WHERE operator = %s AND idx = %s", replica).fetchone()
-    assert found is not None
-    return int(found[0])
+    return _number(found)
 
 
-def _incarnation(connection: Connection, replica_id: int, lock: str = "") -> int:
-    found = connection.execute(
-        f"SELECT incarnation FROM replicas WHERE id = %s {lock}".encode(), (replica_id,)
-    ).fetchone()
-    return int(found[0]) if found is not None else 0
+def _number(found: Row | None) -> int:
+    return 0 if found is None else int(found[0])
 
 
 def _take_over(place: Place, connection: Connection, replica: Replica, replica_id: int) -> int:
@@ -174,5 +174,4 @@ def _take_over(place: Place, connection: Connection, replica: Replica, replica_i
         "(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) WHERE id = %s RETURNING incarnation",
         (replica_id,),
     ).fetchone()
-    assert found is not None
-    return int(found[0])
+    return _number(found)

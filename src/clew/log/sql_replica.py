@@ -50,7 +50,8 @@ class SqlReplicaLog(ABC):
         self._staged: dict[int, tuple[Event, str]] = {}
         """Body files by the identity of their event, which is kept so that the identity stays its own."""
         self._staged_last: Transaction | None = None
-        self._lost: str | None = None
+        self._lost: LogError | None = None
+        """Why this incarnation can do no more."""
         self._state_floor = 0
         kept = read_file_names(reading) if files is not None else frozenset()
         self._has_files = bool(kept)
@@ -79,14 +80,16 @@ class SqlReplicaLog(ABC):
     def commit(self, transaction: Transaction) -> None:
         """Applies a transaction atomically and durably, or raises `Fenced`, or `CommitUnknown`."""
         if self._lost is not None:
-            raise CommitUnknown(self._lost)
+            raise type(self._lost)(*self._lost.args)
         if self._staged_last is not transaction:
             self.stage(transaction)
         self._staged_last = None
         try:
             applied = self._commit(rows_of(self.replica, transaction, self._numbers, self._file_of))
-        except BaseException:
+        except BaseException as error:
             self._numbers.undo()
+            if isinstance(error, Fenced):
+                self._lost = error
             raise
         self._numbers.settle()
         self._state_floor = applied.state_floor
@@ -115,11 +118,12 @@ class SqlReplicaLog(ABC):
             )
 
     def _unknown(self, reason: object) -> CommitUnknown:
-        self._lost = (
+        unknown = CommitUnknown(
             f"whether the last commit of {self.replica} (incarnation {self.incarnation}) is durable is not known: "
             f"{reason}. This process must exit; its successor will find out from the log."
         )
-        return CommitUnknown(self._lost)
+        self._lost = unknown
+        return unknown
 
     def state(self, key: bytes) -> bytes | None:
         """The committed value of one state key."""

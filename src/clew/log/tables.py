@@ -142,7 +142,8 @@ class _Log:
             uses.setdefault((kind, number), []).append(serial)
         for number, connection, _, is_complete, is_done, _, is_stored in self.rows.reads:
             if is_complete and is_stored:
-                for inset in [self.label(serial) for serial in uses.get(("read", number), ())] or [None]:
+                insets: list[str | None] = [self.label(serial) for serial in uses.get(("read", number), ())]
+                for inset in insets or [None]:
                     yield number, _status(is_done), self.name, connection, self.name, None, inset
         for (kind, number), serials in uses.items():
             for serial in serials:
@@ -252,7 +253,10 @@ def _state(items: Mapping[bytes, bytes]) -> bytes:
 
 
 def _text(data: bytes) -> str:
-    return str(decode(data))
+    try:
+        return str(decode(data))
+    except ValueError:  # Not an encoded value, but somebody's own bytes.
+        return data.decode(errors="backslashreplace")
 
 
 def _status(is_done: bool) -> str:

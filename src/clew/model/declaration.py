@@ -131,10 +131,10 @@ def _check_names(node: Node) -> None:
 
 def _check_ends(node: Node) -> None:
     """Raises if the node has no ports where it needs some."""
-    if node.is_source and not node.outputs:
+    if node.is_source and len(node.outputs) != 1:
         raise BuildError(
-            f"source {node.name!r} has no output ports; expected at least one. Set outputs = ('out',) in "
-            f"{type(node.definition).__name__}."
+            f"source {node.name!r} has the output ports {listed(node.outputs)}; expected one. Set outputs = ('out',) "
+            f"in {type(node.definition).__name__}, and divide its events in an operator behind it, if need be."
         )
     if not node.is_source and not node.inputs:
         raise BuildError(

@@ -12,7 +12,7 @@ from clew.errors import MoveError
 if TYPE_CHECKING:
     from clew.model.names import Replica
 
-_NO_ATTRIBUTES: Mapping[str, Any] = {}
+NO_ATTRIBUTES: Mapping[str, Any] = {}
 
 
 class Event:
@@ -32,7 +32,7 @@ class Event:
         batch: pa.RecordBatch | None,
         *,
         time: Any = None,
-        attributes: Mapping[str, Any] = _NO_ATTRIBUTES,
+        attributes: Mapping[str, Any] = NO_ATTRIBUTES,
     ) -> None:
         self.sender = sender
         self.port = port

@@ -1,7 +1,8 @@
 """Input channels: the obsolete filter and the three cursors.
 
 Invariant: events are taken in the order of their ids, each once: seen counts what was accepted, assigned what joined
-the history, released what no pair needs any more (seed 002, Algorithm 2 step 1; ERRATA: obsolete means smaller or equal).
+the history, released what no pair needs any more (seed 002, Algorithm 2 step 1, where obsolete
+means smaller or equal).
 """
 
 from __future__ import annotations
@@ -98,5 +99,7 @@ class InChannel:
 
     def check(self) -> None:
         """Raises when the invariant is broken."""
-        assert self.durable <= self.assigned <= self.seen, f"{self.channel}: {self.durable}, {self.assigned}, {self.seen}"
+        assert self.durable <= self.assigned <= self.seen, (
+            f"{self.channel}: {self.durable}, {self.assigned}, {self.seen}"
+        )
         assert self.released.floor <= self.assigned, f"{self.channel}: released more than was assigned"

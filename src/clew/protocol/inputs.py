@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from clew.model.event import Event
+from clew.model.event import NO_ATTRIBUTES, Event
 from clew.model.history import Expired, Output, Recovered, Stored
 from clew.model.names import Channel
 from clew.model.ranges import IdSet
@@ -42,6 +43,7 @@ class Emission(NamedTuple):
     batch: pa.RecordBatch
     keys: tuple[bytes, ...] | None
     """The Input Sets it came from, if the operator said so."""
+    attributes: Mapping[str, Any] = NO_ATTRIBUTES
 
 
 class SideRead(NamedTuple):

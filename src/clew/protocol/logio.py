@@ -256,7 +256,8 @@ class OperatorKernel(ReplicaKernel):
                 self._lineage(emission, number, serials, sources)
         for emission in given.emissions:
             if emission.destination in self.ports:
-                number = self._emit(self.ports[emission.destination], emission.batch, created)
+                port = self.ports[emission.destination]
+                number = self._emit(port, emission.batch, created, emission.attributes)
                 self._lineage(emission, number, serials, sources)
         if sources:
             self._uses(given.reads, serials, used_version)
@@ -265,9 +266,7 @@ class OperatorKernel(ReplicaKernel):
         for key in keys:
             self._close(key, sources)
 
-    def _lineage(
-        self, emission: was.Emission, number: int, serials: tuple[int, ...], sources: set[int]
-    ) -> None:
+    def _lineage(self, emission: was.Emission, number: int, serials: tuple[int, ...], sources: set[int]) -> None:
         if emission.destination in self.node.capture.outputs:
             if emission.keys is not None:
                 serials = tuple(self.sets[key].serial for key in emission.keys)

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from clew.errors import MoveError
-from clew.model.event import Event, as_batch
+from clew.model.event import NO_ATTRIBUTES, Event, as_batch
 from clew.model.graph import Node
 from clew.model.operator import Assigned, Operator
 from clew.model.source import Source
@@ -128,9 +128,7 @@ class MoveContext:
         """What the move was given by chance, clock and outside; the next move is given anew."""
         choices = was.Choices(self.now, self._seed)
         if self.reads or self._backlogs:
-            choices = choices._replace(
-                reads=tuple(read.effect for read in self.reads), backlogs=tuple(self._backlogs)
-            )
+            choices = choices._replace(reads=tuple(read.effect for read in self.reads), backlogs=tuple(self._backlogs))
             self._backlogs = []
         self._now = self._random = None
         self._seed = 0
@@ -254,12 +252,15 @@ class Moves:
     def _emissions(self, outputs: Any, group: set[bytes]) -> tuple[was.Emission, ...]:
         found: list[was.Emission] = []
         for output in outputs or ():
-            if not isinstance(output, tuple) or len(output) != 2:
+            if not isinstance(output, tuple) or len(output) not in (2, 3):
                 raise MoveError(
                     f"operator {self.node.name!r} yielded {output!r}; expected a pair of an output port or write "
-                    f"connection and records, such as ('out', table)."
+                    f"connection and records, such as ('out', table), and perhaps a dictionary of attributes."
                 )
-            destination, data = output
+            destination, data = output[:2]
+            attributes = output[2] if len(output) == 3 else NO_ATTRIBUTES
+            if attributes:
+                encode(attributes)  # Raises now rather than in the commit.
             if destination not in self.node.outputs and destination not in self.node.writes:
                 raise MoveError(
                     f"operator {self.node.name!r} yielded records for {destination!r}; its output ports are "
@@ -272,7 +273,7 @@ class Moves:
                     f"operator {self.node.name!r} said that records come from Input Sets that are not being generated; "
                     f"pass only keys of the group to ctx.uses()."
                 )
-            found.append(was.Emission(destination, as_batch(data), keys))
+            found.append(was.Emission(destination, as_batch(data), keys, attributes))
         return tuple(found)
 
     def _fire(self, move: does.Fire) -> was.Fired:

@@ -6,13 +6,13 @@ nothing leaves the replica before its whole past is durable (seed 002, Algorithm
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from clew.model.connection import Kind
-from clew.model.event import Event
+from clew.model.event import NO_ATTRIBUTES, Event
 from clew.model.graph import Node
 from clew.model.history import Output, Transaction
 from clew.model.names import Channel, Replica
@@ -28,9 +28,7 @@ from clew.protocol.writes import Writer
 class ReplicaKernel:
     """The part that sources and operators share. `step` is the only way in."""
 
-    def __init__(
-        self, node: Node, replica: Replica, outbound: Iterable[Channel], settings: Settings = DEFAULT
-    ) -> None:
+    def __init__(self, node: Node, replica: Replica, outbound: Iterable[Channel], settings: Settings = DEFAULT) -> None:
         self.node = node
         self.replica = replica
         self.settings = settings
@@ -243,9 +241,15 @@ class ReplicaKernel:
     def _is_allowed(self, requires: tuple[tuple[str, int], ...]) -> bool:
         return all(self.writers[connection].done >= number for connection, number in requires)
 
-    def _emit(self, port: OutPort, batch: pa.RecordBatch | None, created: float) -> int:
+    def _emit(
+        self,
+        port: OutPort,
+        batch: pa.RecordBatch | None,
+        created: float,
+        attributes: Mapping[str, Any] = NO_ATTRIBUTES,
+    ) -> int:
         port.last += 1
-        event = Event(self.replica, port.name, port.last, batch)
+        event = Event(self.replica, port.name, port.last, batch, attributes=attributes)
         self.pending.outputs.append(Output(event, created, self._requires()))
         self.pending.counters[f"out:{port.name}"] = port.last
         return port.last
@@ -317,4 +321,3 @@ class ReplicaKernel:
             port.check()
         for writer in self.writers.values():
             writer.check()
-

@@ -25,9 +25,7 @@ from clew.protocol.settings import DEFAULT, Settings
 class SourceKernel(ReplicaKernel):
     """One replica of a source."""
 
-    def __init__(
-        self, node: Node, replica: Replica, outbound: Iterable[Channel], settings: Settings = DEFAULT
-    ) -> None:
+    def __init__(self, node: Node, replica: Replica, outbound: Iterable[Channel], settings: Settings = DEFAULT) -> None:
         super().__init__(node, replica, outbound, settings)
         assert isinstance(node.definition, Source)
         self.source = node.definition

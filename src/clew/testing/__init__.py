@@ -2,6 +2,7 @@
 
 from clew.testing.alone import Alone
 from clew.testing.outside import Outside
+from clew.testing.run import Crash, Result, run, verify
 from clew.testing.script import scripted
 
-__all__ = ["Alone", "Outside", "scripted"]
+__all__ = ["Alone", "Crash", "Outside", "Result", "run", "scripted", "verify"]

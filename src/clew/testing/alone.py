@@ -12,7 +12,7 @@ import pyarrow as pa
 from clew.errors import MoveError
 from clew.model.event import Event, as_batch
 from clew.model.names import Replica
-from clew.model.operator import Assigned, Operator
+from clew.model.operator import Assigned, Operator, Yielded
 from clew.model.values import decode, encode
 
 Outputs = list[tuple[str, list[dict[str, Any]]]]
@@ -96,8 +96,8 @@ class Alone:
             self._pairs = [pair for pair in self._pairs if pair[0] not in keys]
         return outputs
 
-    def _rows(self, yielded: Iterable[tuple[str, Any]]) -> Outputs:
-        return [(port, as_batch(records).to_pylist()) for port, records in yielded]
+    def _rows(self, yielded: Iterable[Yielded]) -> Outputs:
+        return [(port, as_batch(records).to_pylist()) for port, records, *_ in yielded]
 
 
 class AloneContext:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -49,6 +50,9 @@ class _Replayable(Source):
     def __init__(self, parts: list[list[pa.RecordBatch | None]]) -> None:
         self.parts = parts
         self.paused: set[tuple[int, int]] = set()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> _Replayable:
+        return copy.copy(self)  # The script is never changed, and copying all of it for each start would be slow.
 
     def open(self, ctx: Context) -> None:
         self.paused = set()

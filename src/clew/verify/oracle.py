@@ -222,11 +222,13 @@ class _OperatorRun(_Run):
 
     def _generation(self, outputs: Any, group: list[Any]) -> None:
         made = []
-        for port, data in outputs or ():
+        for port, data, *attributes in outputs or ():
             used = group if self.ctx.used is None else list(self.ctx.used)
-            made.append((port, as_batch(data), used))
-        for port, batch, used in made:
+            made.append((port, as_batch(data), used, attributes[0] if attributes else {}))
+        for port, batch, used, attributes in made:
             number = self.expect(port, batch)
+            if dict(self.shelf.outputs[port][number - 1].event.attributes) != attributes:
+                raise Violation(f"{self.replica}.{port}: event {number} has other attributes than without failures")
             if port in self.node.capture.outputs:
                 self._expect_lineage(port, number, used)
         for key in group:

@@ -67,6 +67,11 @@ class Outside:
         """Whether a write action has taken effect."""
         return self.writes[replica.operator, connection].has(self.action(log_id, replica, connection, output))
 
+    def written(self, operator: str, connection: str) -> list[WriteAction]:
+        """What an operator has written through one of its connections, in order."""
+        applied = self.writes[operator, connection].applied
+        return [action for action in applied if action.writer.split("/")[1::2] == [operator, connection]]
+
     def read(self, connection: Any, operator: str, name: str, query: Any) -> Any:
         """Executes a read action."""
         return connection.read_simulated(query, self.reads[operator, name].applied)

@@ -77,14 +77,17 @@ class Schedule:
         """The schedule that a text stands for."""
         seed, _, faults = text.partition(":")
         if not seed.strip().isdigit():
-            raise ClewError(f"the schedule {text!r} cannot be read; expected SEED or SEED:FAULT,FAULT such as 7:crash@17.")
+            raise ClewError(
+                f"the schedule {text!r} cannot be read; expected SEED or SEED:FAULT,... such as 7:crash@17."
+            )
         return Schedule(int(seed), tuple(Fault.parse(each) for each in faults.split(",") if each.strip()))
 
     @staticmethod
     def chance(seed: int, points: int, faults_max: int) -> Schedule:
         """A random schedule for a run of about so many points; the seed alone decides it."""
         chance = random.Random(f"schedule {seed}")
-        kinds = [*[FaultKind.CRASH] * 4, *[FaultKind.AFTER] * 3, *[FaultKind.PAUSE] * 3, FaultKind.LOSE, FaultKind.POWER]
+        often = [FaultKind.CRASH, FaultKind.AFTER, FaultKind.PAUSE]
+        kinds = [*often * 3, FaultKind.CRASH, FaultKind.LOSE, FaultKind.POWER]
         faults = []
         for _ in range(chance.randint(1, faults_max) if faults_max else 0):
             kind = chance.choice(kinds)

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from clew.errors import ClewError, Violation
 from clew.model.graph import Graph
 from clew.verify.oracle import judge
+from clew.verify.parts import HEALTHY, Parts
 from clew.verify.schedule import Schedule
-from clew.verify.world import Parts, World
+from clew.verify.world import World
+
+CALM = Schedule()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +35,9 @@ class Report:
 
 def simulate(
     graph: Graph,
-    schedule: Schedule = Schedule(),
+    schedule: Schedule = CALM,
     *,
-    parts: Parts = Parts(),
+    parts: Parts = HEALTHY,
     is_checking: bool = True,
     is_tracing: bool = False,
     steps_max: int = 2_000_000,

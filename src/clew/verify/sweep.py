@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from clew.model.graph import Graph
+from clew.verify.parts import HEALTHY, Parts
 from clew.verify.schedule import Fault, FaultKind, Schedule
 from clew.verify.shrink import shrink
 from clew.verify.simulator import Report, simulate
-from clew.verify.world import Parts
 
 Run = Callable[[Schedule], Report]
 _BOTH = (FaultKind.CRASH, FaultKind.AFTER)
@@ -72,7 +72,7 @@ def try_all(
     graph: Graph,
     schedules: Callable[[int, Run], Iterable[Schedule]],
     *,
-    parts: Parts = Parts(),
+    parts: Parts = HEALTHY,
     is_checking: bool = True,
     jobs: int = 1,
     progress: Callable[[Tally], None] | None = None,

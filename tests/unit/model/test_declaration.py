@@ -121,8 +121,16 @@ def test_an_operator_without_inputs_and_a_source_without_outputs() -> None:
     class Mute(Numbers):
         outputs = ()
 
-    with pytest.raises(BuildError, match="source 'mute' has no output ports; expected at least one"):
+    with pytest.raises(BuildError, match=r"source 'mute' has the output ports none; expected one\."):
         declare_source("mute", Mute())
+
+    class Two(Numbers):
+        outputs = ("good", "bad")
+
+    with pytest.raises(
+        BuildError, match=r"source 'two' has the output ports good, bad; .*divide its events in an oper"
+    ):
+        declare_source("two", Two())
 
 
 def test_a_class_instead_of_an_object() -> None:

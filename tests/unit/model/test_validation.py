@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,7 +18,9 @@ from clew.errors import (
     UnknownOperator,
     UnknownPort,
     UnreachableOperator,
+    UnsafeWriteConnection,
 )
+from clew.model.connection import Kind
 from clew.model.event import Event
 from clew.model.graph import Capture, Graph, Scope
 from clew.model.names import Channel, Replica
@@ -67,6 +70,20 @@ def test_a_right_pipeline_becomes_a_graph(pipeline: Pipeline) -> None:
     assert graph.nodes["report"].is_sink
     assert not graph.nodes["hourly"].capture.is_on
     assert graph.describe()["operators"]["report"]["writes"] == {"to": "conditional"}
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_writes_of_each_safe_kind_are_accepted(pipeline: Pipeline, kind: Kind) -> None:
+    pipeline.operator("archive", Pass(outputs=""), "orders.out", writes={"to": Outside("archive").writer(kind)})
+    assert pipeline.build().nodes["archive"].writes["to"].kind == kind
+
+
+def test_a_write_of_no_safe_kind_is_refused(pipeline: Pipeline) -> None:
+    with pytest.raises(UnsafeWriteConnection, match=r"'to' of operator 'archive', a .*, is of kind 'hopeful'; expected"):
+        pipeline.operator("archive", Pass(), "orders.out", writes={"to": Outside("archive").writer("hopeful")})
+    node = replace(pipeline.build().nodes["hourly"], writes={"to": Outside("archive").writer("hopeful")})
+    with pytest.raises(UnsafeWriteConnection, match="'to' of operator 'hourly'"):
+        build_graph("sales", [node], [])
 
 
 def test_no_source() -> None:

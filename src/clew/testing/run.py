@@ -1,0 +1,97 @@
+"""Runs a whole pipeline in the simulator: with crash points where a test wants them, or under many schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from clew.errors import UnknownOperator, UnknownPort, Violation
+from clew.model.graph import Graph
+from clew.model.names import Replica
+from clew.pipeline import Pipeline
+from clew.verify.oracle import judge
+from clew.verify.schedule import Schedule
+from clew.verify.sweep import one_crash, random_schedules, try_all
+from clew.verify.world import World
+
+
+class Crash(NamedTuple):
+    """A crash point: the operator's process dies when it is about to take the event of this id, for the first time."""
+
+    operator: str
+    event: int
+
+
+class Result:
+    """What a run produced, as lists."""
+
+    def __init__(self, graph: Graph, world: World) -> None:
+        self._graph = graph
+        self._world = world
+        self.restarts = world.restarts
+        """How often a process had to be started again."""
+
+    def events(self, port: str) -> list[list[dict[str, Any]]]:
+        """The rows of each event that an output port gave, such as "hourly.out"."""
+        operator, name = self._place(port, outputs=True)
+        shelf = self._world.archive[Replica(operator)]
+        return [output.event.rows for output in shelf.outputs[name] if not output.event.is_end]
+
+    def rows(self, port: str) -> list[dict[str, Any]]:
+        """All rows that an output port gave, or that were written through a write connection such as "report.to"."""
+        operator, name = self._place(port, outputs=False)
+        if name in self._graph.nodes[operator].outputs:
+            return [row for event in self.events(port) for row in event]
+        return [row for action in self._world.outside.written(operator, name) for row in action.batch.to_pylist()]
+
+    def _place(self, port: str, outputs: bool) -> tuple[str, str]:
+        operator, _, name = port.partition(".")
+        node = self._graph.nodes.get(operator)
+        known = [] if node is None else [*node.outputs, *(() if outputs else node.writes)]
+        if name not in known:
+            places = ", ".join(f"{operator}.{each}" for each in known) or ", ".join(self._graph.nodes)
+            raise UnknownPort(f"the run has nothing of {port!r}; there is {places}. Name one of these.")
+        return operator, name
+
+
+def run(pipeline: Pipeline, *, crashes: Iterable[Crash | tuple[str, int]] = (), seed: int = 0) -> Result:
+    """Runs a pipeline once in the simulator, crashing where asked; raises a violation if a guarantee does not hold.
+
+    >>> from clew.testing import Outside, scripted
+    >>> pipeline = Pipeline("small")
+    >>> rows = pipeline.source("numbers", scripted([[{"x": 1}], [{"x": 2}], [{"x": 3}]]))
+    >>> _ = rows.batch(2, name="twos").write("save", Outside("store").writer())
+    >>> result = run(pipeline, crashes=[Crash("twos", 2)])
+    >>> result.rows("save.to"), result.restarts
+    ([{'x': 1}, {'x': 2}, {'x': 3}], 1)
+    """
+    graph = pipeline.build()
+    points = [Crash(*crash) for crash in crashes]
+    for point in points:
+        if point.operator not in graph.nodes or graph.nodes[point.operator].is_source:
+            takers = ", ".join(node.name for node in graph.nodes.values() if not node.is_source)
+            raise UnknownOperator(
+                f"the crash point {tuple(point)!r} names no operator that takes events; those are {takers}. Name one."
+            )
+    world = World(graph, Schedule(seed), crash_points=points)
+    world.run(10_000_000)
+    judge(graph, world.archive, world.outside, world.store.log_id)
+    return Result(graph, world)
+
+
+def verify(pipeline: Pipeline, *, schedules: int = 100, faults: int = 3, seed: int = 0) -> int:
+    """Crashes a pipeline once at every point, then under random schedules; returns the number of runs.
+
+    Raises a violation with the shortest failing schedule that was found.
+    """
+    graph = pipeline.build()
+    runs = 0
+    for name, plan in (
+        ("one crash", lambda points, _: one_crash(points, seed)),
+        ("random", lambda points, _: random_schedules(schedules, points, faults, seed)),
+    ):
+        tally = try_all(name, graph, plan, seed=seed)
+        runs += tally.runs
+        if tally.failed is not None:
+            raise Violation(f"{tally.failed.violation}; schedule {tally.failed.schedule}")
+    return runs

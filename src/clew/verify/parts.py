@@ -1,0 +1,43 @@
+"""Parts: what a simulated world is built from; the canaries exchange one part for a broken one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from clew.log.contract import Store
+from clew.log.memory import MemoryStore
+from clew.model.graph import Graph
+from clew.protocol.logio import OperatorKernel
+from clew.protocol.moves import Moves
+from clew.protocol.settings import Settings
+from clew.protocol.source import SourceKernel
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The kernels, the store and the sizes of a world."""
+
+    operator: type[OperatorKernel] = OperatorKernel
+    source: type[SourceKernel] = SourceKernel
+    moves: type[Moves] = Moves
+    store: Callable[[Graph], Store] = field(default=lambda graph: MemoryStore(graph.describe(), "5eed"))
+    settings: Settings | None = None
+    """None: sizes are chosen by the seed, mostly small ones."""
+
+
+HEALTHY = Parts()
+
+
+def small_sizes(chance: random.Random) -> Settings:
+    """Small sizes find more than large ones."""
+    return Settings(
+        window=chance.choice([1, 2, 4, 16, 64]),
+        commit_max=chance.choice([1, 2, 8, 128]),
+        cache_max=chance.choice([1, 4, 128]),
+        read_max=chance.choice([1, 3, 16]),
+        backlog_max=chance.choice([4, 32, 256]),
+        pull_max=chance.choice([1, 5, 64]),
+        survey_every=chance.choice([1, 4, 64]),
+    )

@@ -1,0 +1,361 @@
+"""Simulated processes, and what they have under way: commits, write requests, messages.
+
+Each of them is an actor: something that can happen next. A process does what its kernel asked for, one effect at a
+time; a commit, a write request or a message completes on its own, whenever the scheduler picks it.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections import deque
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import MoveError, Violation
+from clew.log.contract import ReplicaLog
+from clew.model.history import Output
+from clew.model.names import Channel, Replica
+from clew.protocol import effects as does
+from clew.protocol import inputs as was
+from clew.protocol.replica import ReplicaKernel
+from clew.verify.brief import brief
+from clew.verify.schedule import FaultKind
+
+if TYPE_CHECKING:
+    from clew.verify.world import World
+
+
+class Actor:
+    """Something that can happen next while it is on the list."""
+
+    __slots__ = ("place",)
+
+    def __init__(self) -> None:
+        self.place = -1
+
+    def act(self, world: World) -> None:
+        """Makes it happen."""
+        raise NotImplementedError
+
+
+class Link(Actor):
+    """One direction of a channel as one process uses it: messages arrive in the order sent, or not at all."""
+
+    __slots__ = ("messages", "target")
+
+    def __init__(self, target: Replica) -> None:
+        super().__init__()
+        self.target = target
+        self.messages: deque[was.Input] = deque()
+
+    def act(self, world: World) -> None:
+        message = self.messages.popleft()
+        if not self.messages:
+            world.disable(self)
+        process = world.current.get(self.target)
+        if process is not None and process.is_running:
+            process.take(message)
+
+
+class Disk(Actor):
+    """The commit that a process has under way."""
+
+    __slots__ = ("commit", "process")
+
+    def __init__(self, process: Process) -> None:
+        super().__init__()
+        self.process = process
+        self.commit: does.Commit | None = None
+
+    def act(self, world: World) -> None:
+        process, commit = self.process, self.commit
+        assert commit is not None
+        fault = world.point(process, "commit")
+        if fault is FaultKind.CRASH:
+            return
+        self.commit = None
+        world.disable(self)
+        if not world.commit(process, commit.transaction):
+            return
+        if fault is FaultKind.AFTER:
+            world.crash(process)
+        else:
+            process.take(was.Committed(commit.number))
+
+
+class Request(Actor):
+    """A write action on its way to an outside system."""
+
+    __slots__ = ("connection", "output", "process")
+
+    def __init__(self, process: Process, connection: str, output: Output) -> None:
+        super().__init__()
+        self.process = process
+        self.connection = connection
+        self.output = output
+
+    def act(self, world: World) -> None:
+        process = self.process
+        if process.is_alive:
+            if process.is_paused:
+                world.disable(self)
+                return
+            fault = world.point(process, "write")
+            if fault is FaultKind.CRASH:
+                return
+        else:
+            fault = None
+        world.disable(self)
+        process.requests.pop(self.connection, None)
+        world.write(process, self.connection, self.output)
+        if fault is FaultKind.AFTER:
+            world.crash(process)
+        elif fault is FaultKind.LOSE and process.is_running:
+            process.take(was.WriteUnknown(self.connection, self.output.event.id))
+        elif process.is_running:
+            process.take(was.Written(self.connection, self.output.event.id))
+
+
+class Restart(Actor):
+    """A replica that has no process and will get one."""
+
+    __slots__ = ("replica",)
+
+    def __init__(self, replica: Replica) -> None:
+        super().__init__()
+        self.replica = replica
+
+    def act(self, world: World) -> None:
+        world.disable(self)
+        world.start(self.replica)
+
+
+class Process(Actor):
+    """One incarnation of a replica: its kernel, its user code and what it was asked to do but has not begun yet."""
+
+    __slots__ = (
+        "answers",
+        "disk",
+        "effects",
+        "is_alive",
+        "is_complete",
+        "is_paused",
+        "kernel",
+        "links",
+        "log",
+        "moves",
+        "replica",
+        "requests",
+        "world",
+    )
+
+    def __init__(self, world: World, replica: Replica, log: ReplicaLog) -> None:
+        super().__init__()
+        self.world = world
+        self.replica = replica
+        self.log = log
+        self.is_alive = True
+        self.is_paused = False
+        self.is_complete = False
+        self.effects: deque[does.Effect] = deque()
+        self.disk = Disk(self)
+        self.requests: dict[str, Request] = {}
+        self.links: dict[tuple[Channel, bool], Link] = {}
+        node = world.graph.nodes[replica.operator]
+        inbound, outbound = world.graph.inbound(replica), world.graph.outbound(replica)
+        self.kernel: ReplicaKernel = (
+            world.parts.source(node, replica, outbound, world.settings)
+            if node.is_source
+            else world.parts.operator(node, replica, inbound, outbound, world.settings)
+        )
+        self.moves = world.parts.moves(node, copy.deepcopy(node.definition), self)
+
+    @property
+    def is_running(self) -> bool:
+        return self.is_alive and not self.is_paused
+
+    # What its moves may look at
+
+    def now(self) -> float:
+        """The simulated clock."""
+        return self.world.now
+
+    def seed(self) -> int:
+        """Chance, from the schedule's seed."""
+        return self.world.chance.getrandbits(32)
+
+    def read(self, connection: str, query: Any) -> Any:
+        """A read action on a simulated outside system."""
+        operator = self.replica.operator
+        reader = self.world.graph.nodes[operator].reads[connection]
+        return self.world.outside.read(reader, operator, connection, query)
+
+    def backlog(self, port: str) -> int:
+        """How far the slowest receiver is behind."""
+        return self.kernel.ports[port].backlog()
+
+    def state(self, key: bytes) -> bytes | None:
+        """One committed state value."""
+        return self.log.state(key)
+
+    def state_items(self) -> list[tuple[bytes, bytes]]:
+        """All committed state."""
+        return self.log.state_items()
+
+    # What it does
+
+    def take(self, given: was.Input) -> None:
+        """Gives the kernel an input and queues the effects."""
+        world = self.world
+        if world.trace is not None:
+            world.note(self, f"<- {brief(given)}")
+        try:
+            effects = self.kernel.step(given)
+            if world.invariants is not None:
+                self.kernel.check()
+        except AssertionError as error:
+            raise Violation(f"{self.replica}: the kernel's invariant is broken: {error}") from error
+        if effects:
+            self.effects.extend(effects)
+            if self.place < 0 and not self.is_paused:
+                world.enable(self)
+
+    def act(self, world: World) -> None:
+        world.points += 1
+        fault = None
+        if world.points >= world.strike_at:
+            fault = world.strike(self, "effect")
+            if fault is FaultKind.CRASH:
+                return
+        effect = self.effects.popleft()
+        if not self.effects:
+            world.disable(self)
+        if world.trace is not None:
+            world.note(self, f"-> {brief(effect)}")
+        _PERFORM[type(effect)](self, effect)
+        if fault is FaultKind.AFTER and self.is_alive:
+            world.crash(self)
+
+    def do_move(self, effect: does.Move) -> None:
+        """Runs user code and hands its result over."""
+        if self.world.crash_points and isinstance(effect, does.Fold):
+            place = self.replica.operator, effect.event.id
+            if place in self.world.crash_points:
+                self.world.crash_points.remove(place)
+                self.world.crash(self)
+                return
+        try:
+            result = self.moves.perform(effect)
+        except MoveError as error:
+            raise Violation(str(error)) from error
+        self.take(result)
+
+    def do_commit(self, effect: does.Commit) -> None:
+        """Begins a commit; it becomes durable later, or never."""
+        if self.disk.commit is not None:
+            raise Violation(f"{self.replica}: a commit was begun while another was under way")
+        self.log.stage(effect.transaction)
+        self.disk.commit = effect
+        self.world.enable(self.disk)
+
+    def do_send(self, effect: does.Send) -> None:
+        """Sends an event."""
+        world = self.world
+        if world.invariants is not None:
+            world.invariants.on_send(self.replica, effect)
+        self._link(effect.channel, True).messages.append(was.Received(effect.channel, effect.session, effect.event))
+
+    def do_ack(self, effect: does.Ack) -> None:
+        """Sends an acknowledgement."""
+        if self.world.invariants is not None:
+            self.world.invariants.on_ack(self.replica, effect)
+        message = was.Acked(effect.channel, effect.session, effect.assigned, effect.released)
+        self._link(effect.channel, False).messages.append(message)
+
+    def do_hello(self, effect: does.Hello) -> None:
+        """Greets a receiver."""
+        self._link(effect.channel, True).messages.append(was.Greeted(effect.channel, effect.incarnation))
+
+    def do_connect(self, effect: does.Connect) -> None:
+        """Asks a sender for events."""
+        message = was.Connected(effect.channel, effect.session, effect.assigned)
+        self._link(effect.channel, False).messages.append(message)
+
+    def _link(self, channel: Channel, is_forward: bool) -> Link:
+        link = self.links.get((channel, is_forward))
+        if link is None:
+            link = self.links[channel, is_forward] = Link(channel.receiver if is_forward else channel.sender)
+        if link.place < 0:
+            self.world.enable(link)
+        return link
+
+    def do_fetch(self, effect: does.Fetch) -> None:
+        """Reads outputs of its own log."""
+        outputs = self.log.outputs(effect.port, effect.first, effect.limit)
+        self.take(was.Fetched(effect.port, effect.first, tuple(outputs)))
+
+    def do_fetch_effect(self, effect: does.FetchEffect) -> None:
+        """Reads a stored effect of its own log."""
+        stored = self.log.effect(effect.action, effect.first, effect.limit)
+        self.take(was.EffectFetched(effect.action, tuple(stored)))
+
+    def do_pull(self, effect: does.Pull) -> None:
+        """Reads events of its senders' logs."""
+        events = []
+        for channel, number in effect.events:
+            found = self.world.reader.events(channel.sender, channel.output, [number])
+            if not found:
+                raise Violation(f"{self.replica}: undone event {channel.sender}.{channel.output}/{number} is gone")
+            events.extend(found)
+        self.take(was.Pulled(tuple(events)))
+
+    def do_survey(self, effect: does.Survey) -> None:
+        """Asks its own log what can go."""
+        self.take(was.Surveyed(self.log.expired(effect.released, effect.targets)))
+
+    def do_write(self, effect: does.Write) -> None:
+        """Sends a write action to an outside system."""
+        world = self.world
+        if effect.connection in self.requests:
+            raise Violation(f"{self.replica}: a second write on {effect.connection!r} is begun while one is under way")
+        if world.invariants is not None:
+            world.invariants.on_write(self.replica, effect)
+        request = self.requests[effect.connection] = Request(self, effect.connection, effect.output)
+        world.enable(request)
+
+    def do_check(self, effect: does.Check) -> None:
+        """Asks an outside system whether a write action is in."""
+        world = self.world
+        is_in = world.outside.has(world.store.log_id, self.replica, effect.connection, effect.output)
+        self.take(was.Checked(effect.connection, effect.number, is_in))
+
+    def do_alarm(self, effect: does.Alarm) -> None:
+        """Waits for a time."""
+        self.world.alarms.append((effect.at, self))
+
+    def do_complete(self, effect: does.Complete) -> None:
+        """Has nothing left to do."""
+        self.is_complete = True
+
+    def do_fail(self, effect: does.Fail) -> None:
+        """Cannot go on."""
+        raise Violation(effect.message)
+
+
+_PERFORM: dict[type, Callable[[Process, Any], None]] = {
+    **dict.fromkeys(does.MOVES, Process.do_move),
+    does.Commit: Process.do_commit,
+    does.Send: Process.do_send,
+    does.Ack: Process.do_ack,
+    does.Hello: Process.do_hello,
+    does.Connect: Process.do_connect,
+    does.Fetch: Process.do_fetch,
+    does.FetchEffect: Process.do_fetch_effect,
+    does.Pull: Process.do_pull,
+    does.Survey: Process.do_survey,
+    does.Write: Process.do_write,
+    does.Check: Process.do_check,
+    does.Alarm: Process.do_alarm,
+    does.Complete: Process.do_complete,
+    does.Fail: Process.do_fail,
+}
