@@ -187,6 +187,8 @@ class MemoryReplicaLog:
                     self._forget_output(by_id, port, number)
         for serial in transaction.forget_sets:
             self._forget_set(serial)
+        if transaction.forget_sets and rows.state_versions:
+            self._merge_versions()
         for action in transaction.forget_reads:
             rows.reads.pop(action, None)
             rows.stored.pop(action, None)
@@ -214,6 +216,17 @@ class MemoryReplicaLog:
         for use in rows.uses.pop(serial, ()):
             if use.kind == "read":
                 _count_down(rows.read_uses, use.number)
+
+    def _merge_versions(self) -> None:
+        """Removes what no version of the state that is still used, or may be used later, is made of."""
+        rows = self.rows
+        used = (use.number for uses in rows.uses.values() for use in uses if use.kind == "state")
+        floor = min(used, default=rows.state_versions[-1][0])
+        merged = {key: (version, key, value) for version, key, value in rows.state_versions if version <= floor}
+        rows.state_versions = [
+            *sorted(row for row in merged.values() if row[2] is not None),
+            *(row for row in rows.state_versions if row[0] > floor),
+        ]
 
     def state(self, key: bytes) -> bytes | None:
         """The committed value of one state key."""

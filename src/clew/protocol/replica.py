@@ -108,6 +108,8 @@ class ReplicaKernel:
         self.now = max(self.now, given.now)
         if self.alarm is not None and self.now >= self.alarm:
             self.alarm = None
+        if self.pending.forget_outputs:
+            self.is_dirty = True  # Nothing else may come that would take it along.
         self._proceed(effects)
         self._flush(effects)
         self._survey(effects)

@@ -49,9 +49,10 @@ class Alone:
         self._ids[port] += 1
         event = Event(Replica("sender"), port, self._ids[port], as_batch(records)).received(port)
         for assigned in list(self._operator.assign(event, self.context)):
-            key, note = (assigned.key, (assigned.note,)) if isinstance(assigned, Assigned) else (assigned, ())
-            self._operator.update(key, event, *note)
-            self._pairs.append((key, event, note))
+            key, note = assigned if isinstance(assigned, Assigned) else (assigned, None)
+            noted = () if note is None else (note,)
+            self._operator.update(key, event, *noted)
+            self._pairs.append((key, event, noted))
         return self._ready()
 
     def at(self, now: float) -> Outputs:

@@ -79,7 +79,9 @@ def test_writes_of_each_safe_kind_are_accepted(pipeline: Pipeline, kind: Kind) -
 
 
 def test_a_write_of_no_safe_kind_is_refused(pipeline: Pipeline) -> None:
-    with pytest.raises(UnsafeWriteConnection, match=r"'to' of operator 'archive', a .*, is of kind 'hopeful'; expected"):
+    with pytest.raises(
+        UnsafeWriteConnection, match=r"'to' of operator 'archive', a .*, is of kind 'hopeful'; expected"
+    ):
         pipeline.operator("archive", Pass(), "orders.out", writes={"to": Outside("archive").writer("hopeful")})
     node = replace(pipeline.build().nodes["hourly"], writes={"to": Outside("archive").writer("hopeful")})
     with pytest.raises(UnsafeWriteConnection, match="'to' of operator 'hourly'"):

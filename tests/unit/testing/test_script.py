@@ -100,3 +100,13 @@ def test_how_the_data_change_can_be_chosen() -> None:
 def test_a_number_of_actions_is_needed(actions: Any) -> None:
     with pytest.raises(BuildError, match=r"over .* read actions; expected a whole number from 1 up"):
         scripted([], actions=actions)
+
+
+def test_copies_share_the_script_and_nothing_else() -> None:
+    source = scripted([[{"x": 1}], None])
+    twin = copy.deepcopy(source)
+    twin.open(context())
+    drain(twin, 0)
+    source.open(context())
+    assert drain(source, 0) == [([{"x": 1}], 1), None]
+    assert next(iter(twin.read(0, None)))[0] is next(iter(source.read(0, None)))[0]  # type: ignore[index]

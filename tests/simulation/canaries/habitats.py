@@ -1,0 +1,168 @@
+"""Habitats: the tiny pipelines on which canaries live, each made so that one promise matters in it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import clew
+from clew.log.memory import MemoryStore
+from clew.model.graph import Graph
+from clew.protocol.effects import Effect, Send
+from clew.protocol.outbound import OutPort
+from clew.protocol.settings import Settings
+from clew.testing import Outside, scripted
+from clew.verify.world import Parts
+from tests.simulation.canaries.exchange import exchange
+from tests.simulation.canaries.operators import Hours, Look, Orders, Pairs, Quiet, Sorted, Windows, numbers
+
+
+@dataclass(frozen=True)
+class Habitat:
+    """A pipeline and the healthy parts that it runs on."""
+
+    name: str
+    build: Callable[[], clew.Pipeline]
+    parts: Parts = field(default_factory=Parts)
+
+    @cached_property
+    def graph(self) -> Graph:
+        """The pipeline, built once: it is never changed."""
+        return self.build().build()
+
+
+HABITATS: dict[str, Habitat] = {}
+"""All habitats by name."""
+
+
+def habitat(parts: Parts | None = None) -> Callable[[Callable[[], clew.Pipeline]], Habitat]:
+    """Makes a habitat of a function that builds a pipeline."""
+
+    def make(build: Callable[[], clew.Pipeline]) -> Habitat:
+        made = HABITATS[build.__name__] = Habitat(build.__name__, build, parts or Parts())
+        return made
+
+    return make
+
+
+@habitat()
+def pairs() -> clew.Pipeline:
+    """A stateful operator between a source and a sink."""
+    pipeline = clew.Pipeline("pairs")
+    source = pipeline.source("numbers", scripted(numbers(4)))
+    source.operator("pairs", Pairs()).write("report", Outside("report").writer())
+    return pipeline
+
+
+@habitat(Parts(store=lambda graph: MemoryStore(graph.describe(), "5eed", file_bytes_min=1)))
+def files() -> clew.Pipeline:
+    """The same; the body of every event is in a file beside the log."""
+    return pairs.build()
+
+
+@habitat()
+def windows() -> clew.Pipeline:
+    """Each event belongs to two Input Sets and has notes."""
+    pipeline = clew.Pipeline("windows")
+    pipeline.source("numbers", scripted(numbers(4))).operator("windows", Windows())
+    return pipeline
+
+
+@habitat()
+def hours() -> clew.Pipeline:
+    """Two inputs whose events end each other's Input Sets: the example of the errata."""
+    pipeline = clew.Pipeline("hours")
+    p = pipeline.source("p", scripted([[{"hour": 1, "x": 11}], [{"hour": 2, "x": 12}]]))
+    q = pipeline.source("q", scripted([[{"hour": 1, "x": 21}], [{"hour": 1, "x": 22}]]))
+    pipeline.operator("hours", Hours(), {"p": p, "q": q})
+    return pipeline
+
+
+@habitat()
+def quiet() -> clew.Pipeline:
+    """A timer that rings when the source pauses."""
+    pipeline = clew.Pipeline("quiet")
+    one, two, three, four = numbers(4)
+    pipeline.source("numbers", scripted([one, two, three, None, four])).operator("quiet", Quiet())
+    return pipeline
+
+
+@habitat()
+def checkable() -> clew.Pipeline:
+    """Writes that can be asked for."""
+    pipeline = clew.Pipeline("checkable")
+    pipeline.source("numbers", scripted(numbers(3))).write("report", Outside("report").writer("checkable"))
+    return pipeline
+
+
+@habitat()
+def idempotent() -> clew.Pipeline:
+    """Writes that may be done twice in a row."""
+    pipeline = clew.Pipeline("idempotent")
+    pipeline.source("numbers", scripted(numbers(3))).write("report", Outside("report").writer("idempotent"))
+    return pipeline
+
+
+@habitat()
+def shop() -> clew.Pipeline:
+    """A writer whose writes come before its outputs, with a reader downstream."""
+    pipeline = clew.Pipeline("shop")
+    pipeline.source("numbers", scripted(numbers(3))).operator("orders", Orders()).operator("look", Look())
+    return pipeline
+
+
+@habitat()
+def fan_out() -> clew.Pipeline:
+    """One port with two receivers, one of which keeps its events for longer."""
+    pipeline = clew.Pipeline("fan-out")
+    source = pipeline.source("numbers", scripted(numbers(4)))
+    source.write("at-once", Outside("one").writer())
+    source.write("together", Outside("other").writer(), every=3)
+    return pipeline
+
+
+@habitat()
+def unrepeatable() -> clew.Pipeline:
+    """A source that gives other data each time it is read."""
+    pipeline = clew.Pipeline("unrepeatable")
+    source = pipeline.source("numbers", scripted(numbers(4), replayable=False, actions=2))
+    source.write("report", Outside("report").writer())
+    return pipeline
+
+
+@habitat()
+def traced() -> clew.Pipeline:
+    """Captured lineage of groups of Input Sets, with a read action in each generation."""
+    pipeline = clew.Pipeline("traced")
+    source = pipeline.source("numbers", scripted(numbers(4)))
+    source.operator("sorted", Sorted()).write("report", Outside("report").writer())
+    pipeline.lineage("numbers.out", "sorted.out")
+    return pipeline
+
+
+class LeakyPort(OutPort):
+    """Stands for a network that loses messages while both ends live: every second event, once, if another follows."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.lost: set[int] = set()
+
+    def pump(self, is_allowed: Any, effects: list[Effect]) -> None:
+        sent: list[Effect] = []
+        super().pump(is_allowed, sent)
+        for effect, following in zip(sent, [*sent[1:], None], strict=True):
+            if isinstance(effect, Send) and isinstance(following, Send) and effect.event.id % 2 == 0:
+                if effect.event.id not in self.lost:
+                    self.lost.add(effect.event.id)
+                    continue
+            effects.append(effect)
+
+
+@habitat(exchange(Parts(settings=Settings(window=4, commit_max=2)), LeakyPort))
+def leaky() -> clew.Pipeline:
+    """A connection that loses messages."""
+    pipeline = clew.Pipeline("leaky")
+    pipeline.source("numbers", scripted(numbers(5))).write("report", Outside("report").writer())
+    return pipeline
