@@ -1,4 +1,4 @@
-"""A process that a test can pause and kill: `python -m tests.store.child MODE PLACE`. It says what it does on stdout."""
+"""A process that a test can pause and kill: `python -m tests.store.child MODE PLACE`. It says what it does."""
 
 from __future__ import annotations
 

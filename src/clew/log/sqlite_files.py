@@ -119,27 +119,39 @@ def make_file(path: Path, log_id: str, replica: Replica, *, captures_lineage: bo
 def check_file(path: Path, log_id: str, replica: Replica) -> None:
     """Raises if the file is not this replica's log in a format that this version reads; changes nothing."""
     _check_header(path)
-    companions = [path.with_name(path.name + ending) for ending in ("-wal", "-shm")]
-    missing = [companion for companion in companions if not companion.exists()]
     try:
-        with damage_named(path), contextlib.closing(_connect_for_check(path)) as connection:
-            tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-            if lacking := sorted(TABLE_NAMES - tables):
-                raise LogDamaged(
-                    f"{path} lacks the tables {', '.join(lacking)}; expected a replica's log of format {FORMAT}. "
-                    f"Restore it from a copy."
-                )
-            rows = connection.execute("SELECT log, operator, idx FROM owner").fetchall()
-            if rows != [(log_id, *replica)]:
-                found = f"{rows[0][1]}.{rows[0][2]} of log {rows[0][0]}" if rows else "nobody"
-                raise LogDamaged(
-                    f"{path} is the log of {found}; expected {replica.operator}.{replica.index} of log {log_id}. "
-                    f"Put the right file there, or restore it from a copy."
-                )
+        _check_contents(path, log_id, replica, "mode=ro&immutable=1")
     except LogError:
-        for companion in missing:  # Made by looking, so nobody else has the file open.
-            companion.unlink(missing_ok=True)
-        raise
+        if not _has_wal(path):
+            raise
+        # A crash may have left it to the write-ahead log to make the file whole.
+        companions = [path.with_name(path.name + ending) for ending in ("-wal", "-shm")]
+        missing = [companion for companion in companions if not companion.exists()]
+        try:
+            _check_contents(path, log_id, replica, "mode=ro")
+        except LogError:
+            for companion in missing:  # Made by looking, so nobody else has the file open.
+                companion.unlink(missing_ok=True)
+            raise
+
+
+def _check_contents(path: Path, log_id: str, replica: Replica, mode: str) -> None:
+    """What is looked at was written when the file was made, and never since."""
+    address = f"{path.absolute().as_uri()}?{mode}"
+    with damage_named(path), contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+        if lacking := sorted(TABLE_NAMES - tables):
+            raise LogDamaged(
+                f"{path} lacks the tables {', '.join(lacking)}; expected a replica's log of format {FORMAT}. "
+                f"Restore it from a copy."
+            )
+        rows = connection.execute("SELECT log, operator, idx FROM owner").fetchall()
+        if rows != [(log_id, *replica)]:
+            found = f"{rows[0][1]}.{rows[0][2]} of log {rows[0][0]}" if rows else "nobody"
+            raise LogDamaged(
+                f"{path} is the log of {found}; expected {replica.operator}.{replica.index} of log {log_id}. "
+                f"Put the right file there, or restore it from a copy."
+            )
 
 
 def _check_header(path: Path) -> None:
@@ -167,12 +179,6 @@ def _check_header(path: Path) -> None:
 def _has_wal(path: Path) -> bool:
     wal = path.with_name(path.name + "-wal")
     return wal.exists() and wal.stat().st_size > 0
-
-
-def _connect_for_check(path: Path) -> sqlite3.Connection:
-    """A connection that leaves no trace: without a write-ahead log the file is everything, and nobody has it open."""
-    mode = "mode=ro" if _has_wal(path) else "mode=ro&immutable=1"
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:

@@ -182,5 +182,5 @@ class SourceKernel(ReplicaKernel):
 
     def _durable(self, transaction: Transaction, effects: list[Effect]) -> None:
         super()._durable(transaction, effects)
-        if any(row.is_complete and not row.is_done for row in transaction.reads):
+        if self.action is not None and any(row == self.action and row.is_complete for row in transaction.reads):
             self.is_complete_durable = True

@@ -62,10 +62,12 @@ class Writer:
             self.cache[output.event.id] = output
 
     def fetched(self, outputs: tuple[Output, ...]) -> None:
-        """Takes write actions read from the log."""
+        """Takes write actions read from the log; if the next one is gone, a successor has done it, and this one ends."""
         self.is_fetching = False
         for output in outputs:
             self.cache[output.event.id] = output
+        if self.done < self.durable and self.done + 1 not in self.cache:
+            self.is_blocked = True
 
     def pump(self, effects: list[Effect]) -> None:
         """Begins the next action, if it may begin now."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import MoveError, Violation
 from clew.log.contract import ReplicaLog
-from clew.model.history import Output
+from clew.model.history import Output, Transaction
 from clew.model.names import Channel, Replica
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
@@ -305,6 +305,8 @@ class Process(Actor):
         for channel, number in effect.events:
             found = self.world.reader.events(channel.sender, channel.output, [number])
             if not found:
+                if not self.world.commit(self, Transaction()):
+                    return  # A successor has finished with it; this process is fenced and has ended.
                 raise Violation(f"{self.replica}: undone event {channel.sender}.{channel.output}/{number} is gone")
             events.extend(found)
         self.take(was.Pulled(tuple(events)))

@@ -152,7 +152,7 @@ class LeakyPort(OutPort):
     def pump(self, is_allowed: Any, effects: list[Effect]) -> None:
         sent: list[Effect] = []
         super().pump(is_allowed, sent)
-        for effect, following in zip(sent, [*sent[1:], None], strict=True):
+        for effect, following in zip(sent, [*sent[1:], None], strict=False):
             if isinstance(effect, Send) and isinstance(following, Send) and effect.event.id % 2 == 0:
                 if effect.event.id not in self.lost:
                     self.lost.add(effect.event.id)
