@@ -64,8 +64,12 @@ def postgres_server() -> Iterator[str]:
             _wait_until_up(server, dsn, directory / "server.log")
             yield dsn
         finally:
-            server.send_signal(signal.SIGQUIT)  # At once; nothing of it is kept.
-            server.wait(30)
+            server.send_signal(signal.SIGINT)  # Without waiting for its clients.
+            try:
+                server.wait(20)
+            except subprocess.TimeoutExpired:
+                server.send_signal(signal.SIGQUIT)
+                server.wait(20)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 

@@ -32,7 +32,12 @@ def load(file: str) -> Graph:
         sys.path.pop(0)
     found = getattr(module, "pipeline", None)
     if found is None and callable(getattr(module, "build", None)):
-        found = module.build()
+        try:
+            found = module.build()
+        except ClewError:
+            raise
+        except Exception as error:
+            raise ClewError(f"build() of {file!r} failed: {type(error).__name__}: {error}") from error
     if isinstance(found, Graph):
         return found
     if not isinstance(found, Pipeline):

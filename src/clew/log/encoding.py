@@ -6,8 +6,8 @@ one transaction, as those of a stateless operator are, costs nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -33,75 +33,72 @@ ID_LIMIT = 1 << ID_BITS
 class Rows:
     """A transaction as rows; the names are those of the tables."""
 
-    ports: list[tuple[int, str, int, str]]
-    channels: list[tuple[int, str, int, str, str, int, str]]
-    schemas: list[tuple[int, bytes]]
-    outputs: list[Row] = field(default_factory=list)
-    input_sets: list[tuple[int, bytes, int]] = field(default_factory=list)
-    pairs: list[Row] = field(default_factory=list)
-    closed: list[tuple[int]] = field(default_factory=list)
+    ports: Sequence[tuple[int, str, int, str]] = ()
+    channels: Sequence[tuple[int, str, int, str, str, int, str]] = ()
+    schemas: Sequence[tuple[int, bytes]] = ()
+    outputs: Sequence[Row] = ()
+    input_sets: Sequence[tuple[int, bytes, int]] = ()
+    pairs: Sequence[Row] = ()
+    closed: Sequence[tuple[int]] = ()
     """Input Sets of earlier transactions that this one closes."""
-    lineage: list[tuple[int, int]] = field(default_factory=list)
-    late_lineage: list[tuple[int]] = field(default_factory=list)
+    lineage: Sequence[tuple[int, int]] = ()
+    late_lineage: Sequence[tuple[int]] = ()
     """Input Sets that get lineage rows and are not closed here."""
-    uses: list[tuple[int, str, int]] = field(default_factory=list)
-    cursors: list[Row] = field(default_factory=list)
-    counters: list[tuple[str, int]] = field(default_factory=list)
-    state: list[tuple[bytes, bytes]] = field(default_factory=list)
-    state_removed: list[tuple[bytes]] = field(default_factory=list)
-    state_versions: list[tuple[int, bytes, bytes | None]] = field(default_factory=list)
-    timers: list[tuple[bytes, float]] = field(default_factory=list)
-    timers_removed: list[tuple[bytes]] = field(default_factory=list)
-    reads: list[Row] = field(default_factory=list)
-    effects: list[Row] = field(default_factory=list)
-    forget_outputs: list[tuple[int, int]] = field(default_factory=list)
-    forget_sets: list[tuple[int]] = field(default_factory=list)
-    forget_reads: list[tuple[int]] = field(default_factory=list)
-    forget_effects: list[tuple[int]] = field(default_factory=list)
+    uses: Sequence[tuple[int, str, int]] = ()
+    cursors: Sequence[Row] = ()
+    counters: Sequence[tuple[str, int]] = ()
+    state: Sequence[tuple[bytes, bytes]] = ()
+    state_removed: Sequence[tuple[bytes]] = ()
+    state_versions: Sequence[tuple[int, bytes, bytes | None]] = ()
+    timers: Sequence[tuple[bytes, float]] = ()
+    timers_removed: Sequence[tuple[bytes]] = ()
+    reads: Sequence[Row] = ()
+    effects: Sequence[Row] = ()
+    forget_outputs: Sequence[tuple[int, int]] = ()
+    forget_sets: Sequence[tuple[int]] = ()
+    forget_reads: Sequence[tuple[int]] = ()
+    forget_effects: Sequence[tuple[int]] = ()
 
 
-def rows_of(
-    replica: Replica, transaction: Transaction, numbers: Numbers, file_of: Callable[[Event], str | None]
-) -> Rows:
-    """The rows of a transaction. `file_of` names the body file of an event, if its body is not kept in the row."""
+def rows_of(replica: Replica, transaction: Transaction, numbers: Numbers, files: Mapping[int, str]) -> Rows:
+    """The rows of a transaction. `files` has the body file of each event, by identity, whose body is not in its row."""
     t = transaction
-    rows = Rows(numbers.new_ports, numbers.new_channels, numbers.new_schemas)
+    rows = Rows()
     if t.outputs:
-        rows.outputs = _output_rows(replica, t.outputs, numbers, file_of)
+        rows.outputs = _output_rows(replica, t.outputs, numbers, files)
     if t.opened or t.pairs or t.closed or t.lineage or t.uses or t.forget_sets:
         _add_sets(rows, replica, t, numbers)
     if t.cursors:
         rows.cursors = [_cursor_row(numbers.channel(channel), cursor) for channel, cursor in t.cursors.items()]
     if t.counters:
         rows.counters = list(t.counters.items())
-    for key, value in t.state.items():
-        if value is None:
-            rows.state_removed.append((key,))
-        else:
-            rows.state.append((key, value))
-    for version, changes in t.state_versions:
-        rows.state_versions.extend((version, key, value) for key, value in changes.items())
-    for key, due in t.timers.items():
-        if due is None:
-            rows.timers_removed.append((key,))
-        else:
-            rows.timers.append((key, due))
+    if t.state:
+        rows.state = [(key, value) for key, value in t.state.items() if value is not None]
+        rows.state_removed = [(key,) for key, value in t.state.items() if value is None]
+    if t.state_versions:
+        rows.state_versions = [
+            (version, key, value) for version, changes in t.state_versions for key, value in changes.items()
+        ]
+    if t.timers:
+        rows.timers = [(key, due) for key, due in t.timers.items() if due is not None]
+        rows.timers_removed = [(key,) for key, due in t.timers.items() if due is None]
     if t.reads:
         latest = {action.number: action for action in t.reads}
         rows.reads = [(*a[:3], int(a.is_complete), int(a.is_done), a.offset, int(a.is_stored)) for a in latest.values()]
     if t.stored:
-        rows.effects = [_effect_row(stored, numbers, file_of) for stored in t.stored]
-    for port, first, last in t.forget_outputs:
-        base = numbers.port(replica, port) << ID_BITS
-        rows.forget_outputs.append((base + first, base + last))
-    rows.forget_reads = [(number,) for number in t.forget_reads]
-    rows.forget_effects = [(number,) for number in t.forget_effects]
+        rows.effects = [_effect_row(stored, numbers, files) for stored in t.stored]
+    if t.forget_outputs:
+        rows.forget_outputs = [
+            _span(numbers.port(replica, port), first, last) for port, first, last in t.forget_outputs
+        ]
+    if t.forget_reads or t.forget_effects:
+        rows.forget_reads = [(number,) for number in t.forget_reads]
+        rows.forget_effects = [(number,) for number in t.forget_effects]
+    rows.ports, rows.channels, rows.schemas = numbers.new_ports, numbers.new_channels, numbers.new_schemas
     return rows
 
 
-def _output_rows(
-    replica: Replica, outputs: Iterable[Output], numbers: Numbers, file_of: Callable[[Event], str | None]
-) -> list[Row]:
+def _output_rows(replica: Replica, outputs: Iterable[Output], numbers: Numbers, files: Mapping[int, str]) -> list[Row]:
     rows: list[Row] = []
     bases: dict[str, int] = {}
     for event, created, requires in outputs:
@@ -109,31 +106,44 @@ def _output_rows(
         base = bases.get(port)
         if base is None:
             base = bases[port] = numbers.port(replica, port) << ID_BITS
-        rows.append(
-            (base + event.id, created, *_content(event, numbers, file_of), encode(requires) if requires else None)
-        )
+        batch = event.batch
+        if batch is None or requires or files or event.time is not None or event.attributes:
+            content = _content(event, numbers, files)
+            rows.append((base + event.id, created, *content, encode(requires) if requires else None))
+        else:  # What most events are.
+            rows.append((base + event.id, created, numbers.schema(batch.schema), None, None, None, event.body, None))
     return rows
 
 
-def _effect_row(stored: Stored, numbers: Numbers, file_of: Callable[[Event], str | None]) -> Row:
+def _effect_row(stored: Stored, numbers: Numbers, files: Mapping[int, str]) -> Row:
     event = stored.event
     origin = numbers.port(event.sender, event.port)
-    return (stored.action, stored.index, origin, event.id, *_content(event, numbers, file_of))
+    return (stored.action, stored.index, origin, event.id, *_content(event, numbers, files))
 
 
-def _content(event: Event, numbers: Numbers, file_of: Callable[[Event], str | None]) -> tuple[object, ...]:
+def _content(event: Event, numbers: Numbers, files: Mapping[int, str]) -> tuple[object, ...]:
     """Schema, time, attributes, file and body of an event. An end mark has none of schema, file and body."""
     time = None if event.time is None else encode(event.time)
     attributes = encode(dict(event.attributes)) if event.attributes else None
     batch = event.batch
     if batch is None:
         return None, time, attributes, None, None
-    file = file_of(event)
+    file = files.get(id(event))
     return numbers.schema(batch.schema), time, attributes, file, event.body if file is None else None
+
+
+def _span(port: int, first: int, last: int) -> tuple[int, int]:
+    """The keys of a range of ids, which must not reach into those of another port."""
+    base = port << ID_BITS
+    return base + max(first, 0), base + min(last, ID_LIMIT - 1)
 
 
 def _add_sets(rows: Rows, replica: Replica, t: Transaction, numbers: Numbers) -> None:
     gone = set(t.forget_sets)
+    if t.pairs:
+        rows.pairs = _pair_rows(t.pairs, gone, numbers)
+    if not (t.opened or t.closed or t.lineage or t.uses or gone):
+        return
     closed = set(t.closed)
     opened = {serial for serial, _ in t.opened}
     if t.lineage:
@@ -144,7 +154,6 @@ def _add_sets(rows: Rows, replica: Replica, t: Transaction, numbers: Numbers) ->
         for serial, key in t.opened
         if serial not in gone
     ]
-    rows.pairs = _pair_rows(t.pairs, gone, numbers)
     rows.closed = [(serial,) for serial in t.closed if serial not in opened and serial not in gone]
     rows.late_lineage = [(serial,) for serial in with_lineage - closed - opened - gone]
     rows.uses = [(serial, kind, number) for serial, kind, number in t.uses if serial not in gone]

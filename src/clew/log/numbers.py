@@ -55,7 +55,7 @@ class Numbers:
     def schema(self, schema: pa.Schema) -> int:
         """The number of a schema. One that came last is recognised without making its bytes."""
         latest, number = self._latest_schema
-        if latest is not None and schema.equals(latest, check_metadata=True):
+        if latest is not None and schema.equals(latest, True):
             return number
         body = schema.serialize().to_pybytes()
         known = self._schemas.get(body)

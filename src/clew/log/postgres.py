@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ class PostgresStore:
         self.threshold = threshold
         self._bodies = None if bodies is None else Path(bodies) / manifest.log_id
         self._readers: list[PostgresReader] = []
+        self._logs: weakref.WeakSet[PostgresReplicaLog] = weakref.WeakSet()
 
     def __repr__(self) -> str:
         return f"<PostgresStore {self._place}>"
@@ -93,7 +95,9 @@ class PostgresStore:
 
     def open(self, replica: Replica) -> PostgresReplicaLog:
         """The replica's log under the next incarnation, made if it is not there."""
-        return PostgresReplicaLog(self._place, replica, _directory(self._bodies, replica), self.threshold)
+        log = PostgresReplicaLog(self._place, replica, _directory(self._bodies, replica), self.threshold)
+        self._logs.add(log)
+        return log
 
     def reader(self) -> PostgresReader:
         """Reads all logs."""
@@ -102,7 +106,9 @@ class PostgresStore:
         return reader
 
     def close(self) -> None:
-        """Lets go of all readers."""
+        """Lets go of all logs and readers."""
+        for log in list(self._logs):
+            log.close()
         for reader in self._readers:
             reader.close()
         self._readers.clear()

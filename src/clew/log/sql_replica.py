@@ -47,8 +47,10 @@ class SqlReplicaLog(ABC):
         self._numbers = Numbers(reading)
         self._files = files
         self._threshold = threshold
-        self._staged: dict[int, tuple[Event, str]] = {}
-        """Body files by the identity of their event, which is kept so that the identity stays its own."""
+        self._staged: dict[int, str] = {}
+        """Body files by the identity of their event."""
+        self._staged_events: list[Event] = []
+        """Kept so that their identities stay their own."""
         self._staged_last: Transaction | None = None
         self._lost: LogError | None = None
         """Why this incarnation can do no more."""
@@ -69,12 +71,15 @@ class SqlReplicaLog(ABC):
         if files is None:
             return
         threshold = self._threshold
-        events = [output.event for output in transaction.outputs] + [stored.event for stored in transaction.stored]
-        large = [event for event in events if len(event.body) > threshold and id(event) not in self._staged]
+        large = [output.event for output in transaction.outputs if len(output.event.body) > threshold]
+        if transaction.stored:
+            large += [stored.event for stored in transaction.stored if len(stored.event.body) > threshold]
+        large = [event for event in large if id(event) not in self._staged]
         if large:
             self._has_files = True
             for event in large:
-                self._staged[id(event)] = (event, files.create(event.body))
+                self._staged[id(event)] = files.create(event.body)
+                self._staged_events.append(event)
             files.sync()
 
     def commit(self, transaction: Transaction) -> None:
@@ -85,7 +90,7 @@ class SqlReplicaLog(ABC):
             self.stage(transaction)
         self._staged_last = None
         try:
-            applied = self._commit(rows_of(self.replica, transaction, self._numbers, self._file_of))
+            applied = self._commit(rows_of(self.replica, transaction, self._numbers, self._staged))
         except BaseException as error:
             self._numbers.undo()
             if isinstance(error, Fenced):
@@ -93,17 +98,15 @@ class SqlReplicaLog(ABC):
             raise
         self._numbers.settle()
         self._state_floor = applied.state_floor
-        self._staged.clear()
+        if self._staged:
+            self._staged.clear()
+            self._staged_events.clear()
         if self._files is not None and applied.unused_files:
             self._files.remove(applied.unused_files)
 
     @abstractmethod
     def _commit(self, rows: Rows) -> Applied:
         """Applies the rows in one transaction of the database, in which the incarnation is checked too."""
-
-    def _file_of(self, event: Event) -> str | None:
-        staged = self._staged.get(id(event))
-        return None if staged is None else staged[1]
 
     def _read_file(self, name: str) -> bytes:
         if self._files is None:

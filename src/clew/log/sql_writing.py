@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from clew.log.encoding import BARE, CLOSED, Rows
@@ -111,7 +112,7 @@ def _apply_reads(session: Session, rows: Rows, has_files: bool) -> list[str]:
     return unused
 
 
-def _forget_effects(session: Session, actions: list[tuple[int]], has_files: bool) -> list[str]:
+def _forget_effects(session: Session, actions: Sequence[tuple[int]], has_files: bool) -> list[str]:
     unused: list[str] = []
     if has_files:
         for action in actions:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import secrets
 import threading
+import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,7 @@ class SqliteStore:
         self.description = manifest.description
         self.threshold = threshold
         self._readers: list[SqliteReader] = []
+        self._logs: weakref.WeakSet[SqliteReplicaLog] = weakref.WeakSet()
 
     @classmethod
     def create(
@@ -102,7 +104,9 @@ class SqliteStore:
         else:
             captures = replica.operator in self.description.get("capture", {})
             make_file(path, self.log_id, replica, captures_lineage=captures)
-        return SqliteReplicaLog(path, replica, _bodies(self.path, replica), self.threshold)
+        log = SqliteReplicaLog(path, replica, _bodies(self.path, replica), self.threshold)
+        self._logs.add(log)
+        return log
 
     def reader(self) -> SqliteReader:
         """Reads all logs."""
@@ -111,7 +115,9 @@ class SqliteStore:
         return reader
 
     def close(self) -> None:
-        """Lets go of all readers."""
+        """Lets go of all logs and readers."""
+        for log in list(self._logs):
+            log.close()
         for reader in self._readers:
             reader.close()
         self._readers.clear()

@@ -10,7 +10,6 @@ import os
 import re
 import secrets
 import sqlite3
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,6 +22,9 @@ from clew.model.names import Replica
 
 APPLICATION_ID = 0x436C6577
 """Marks an SQLite file as a log of Clew."""
+
+_SMALLEST = 512
+"""The smallest size of an SQLite database, in bytes."""
 
 _NAME = re.compile(r"([A-Za-z_][A-Za-z0-9_-]*)\.([0-9]+)\.db\Z")
 
@@ -117,19 +119,24 @@ def make_file(path: Path, log_id: str, replica: Replica, *, captures_lineage: bo
 
 
 def check_file(path: Path, log_id: str, replica: Replica) -> None:
-    """Raises if the file is not this replica's log in a format that this version reads; changes nothing."""
-    _check_header(path)
-    try:
-        _check_contents(path, log_id, replica, "mode=ro&immutable=1")
-    except LogError:
-        if not _has_wal(path):
-            raise
+    """Raises if the file is not this replica's log in a format that this version reads; changes nothing.
+
+    It is only ever opened by SQLite: closing a file that was opened otherwise would drop the locks that this process
+    has on it.
+    """
+    with damage_named(path):
+        try:
+            _check_contents(path, log_id, replica, "mode=ro&immutable=1")
+            return
+        except sqlite3.DatabaseError:
+            if not _has_wal(path):
+                raise
         # A crash may have left it to the write-ahead log to make the file whole.
         companions = [path.with_name(path.name + ending) for ending in ("-wal", "-shm")]
         missing = [companion for companion in companions if not companion.exists()]
         try:
             _check_contents(path, log_id, replica, "mode=ro")
-        except LogError:
+        except (sqlite3.DatabaseError, LogError):
             for companion in missing:  # Made by looking, so nobody else has the file open.
                 companion.unlink(missing_ok=True)
             raise
@@ -137,8 +144,17 @@ def check_file(path: Path, log_id: str, replica: Replica) -> None:
 
 def _check_contents(path: Path, log_id: str, replica: Replica, mode: str) -> None:
     """What is looked at was written when the file was made, and never since."""
-    address = f"{path.absolute().as_uri()}?{mode}"
-    with damage_named(path), contextlib.closing(sqlite3.connect(address, uri=True)) as connection:
+    if path.stat().st_size < _SMALLEST:
+        raise sqlite3.DatabaseError("file is too short and not a database")
+    with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)) as connection:
+        ((application_id,),) = connection.execute("PRAGMA application_id")
+        ((format,),) = connection.execute("PRAGMA user_version")
+        if application_id != APPLICATION_ID or format < 1:
+            raise LogDamaged(
+                f"{path} is an SQLite database of another application; expected a replica's log of format {FORMAT}. "
+                f"Put the right file there, or restore it from a copy."
+            )
+        check_format(str(path), format)
         tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
         if lacking := sorted(TABLE_NAMES - tables):
             raise LogDamaged(
@@ -152,28 +168,6 @@ def _check_contents(path: Path, log_id: str, replica: Replica, mode: str) -> Non
                 f"{path} is the log of {found}; expected {replica.operator}.{replica.index} of log {log_id}. "
                 f"Put the right file there, or restore it from a copy."
             )
-
-
-def _check_header(path: Path) -> None:
-    with path.open("rb") as file:
-        header = file.read(100)
-        size = os.fstat(file.fileno()).st_size
-    if len(header) < 100 or not header.startswith(b"SQLite format 3\0"):
-        raise LogDamaged(
-            f"{path} is not an SQLite database; expected a replica's log of format {FORMAT}. Restore it from a copy."
-        )
-    format, application_id = struct.unpack_from(">I4xI", header, 60)
-    if application_id != APPLICATION_ID or format < 1:
-        raise LogDamaged(
-            f"{path} is an SQLite database of another application; expected a replica's log of format {FORMAT}. "
-            f"Put the right file there, or restore it from a copy."
-        )
-    check_format(str(path), format)
-    page_size = struct.unpack_from(">H", header, 16)[0]
-    pages = struct.unpack_from(">I", header, 28)[0]
-    expected = pages * (65536 if page_size == 1 else page_size)
-    if size < expected and not _has_wal(path):
-        raise LogDamaged(f"{path} was cut off: it has {size} bytes; expected {expected}. Restore it from a copy.")
 
 
 def _has_wal(path: Path) -> bool:
@@ -212,18 +206,29 @@ def damage_named(path: Path) -> Iterator[None]:
     """Turns SQLite's complaints about a file into errors that say what to do."""
     try:
         yield
-    except sqlite3.IntegrityError as error:
-        raise LogError(
+    except sqlite3.DatabaseError as error:
+        raise named(path, error) from error
+
+
+def named(path: Path, error: sqlite3.DatabaseError) -> LogError:
+    """SQLite's complaint about a file as an error that says what to do."""
+    if isinstance(error, sqlite3.IntegrityError):
+        return LogError(
             f"a transaction contradicts what {path} holds already ({error}); nothing was changed. Rows are added once, "
             f"by the replica that owns the log: this is a fault in Clew or in a store, please report it."
-        ) from error
-    except sqlite3.DatabaseError as error:
-        words = str(error)
-        signs = ("malformed", "not a database", "no such table", "no such column", "encrypted", "file is truncated")
-        if any(sign in words for sign in signs):
-            raise LogDamaged(
-                f"{path} cannot be read ({words}); expected a replica's log of format {FORMAT}. Restore it from a copy."
-            ) from error
-        raise LogError(
-            f"{path} cannot be used ({words}). Look at the disk and the rights of the file, then start again."
-        ) from error
+        )
+    words = str(error)
+    signs = ("malformed", "not a database", "no such table", "no such column", "encrypted", "file is truncated")
+    if any(sign in words for sign in signs):
+        return LogDamaged(
+            f"{path} cannot be read ({words}, {_size(path)}); expected a replica's log of format {FORMAT}. "
+            f"Restore it from a copy."
+        )
+    return LogError(f"{path} cannot be used ({words}). Look at the disk and the rights of the file, then start again.")
+
+
+def _size(path: Path) -> str:
+    try:
+        return f"{path.stat().st_size} bytes"
+    except OSError:
+        return "no file"

@@ -21,7 +21,7 @@ from clew.log.processes import NOBODY, Process, end, is_alive, is_elsewhere
 from clew.log.sql import Row, compose, insertion
 from clew.log.sql_replica import SqlReplicaLog
 from clew.log.sql_writing import Applied, apply
-from clew.log.sqlite_files import connect_to_read, connect_to_write, damage_named
+from clew.log.sqlite_files import connect_to_read, connect_to_write, damage_named, named
 from clew.model.names import Replica
 
 _PATIENCE_S = 60.0
@@ -96,7 +96,7 @@ class SqliteReplicaLog(SqlReplicaLog):
         session = self._writing
         connection = session.connection
         with session.lock:
-            with damage_named(self._path):
+            try:
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     self._check_incarnation(connection.execute("SELECT incarnation FROM owner").fetchone()[0])
@@ -105,6 +105,8 @@ class SqliteReplicaLog(SqlReplicaLog):
                     with contextlib.suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")
                     raise
+            except sqlite3.DatabaseError as error:
+                raise named(self._path, error) from error
             try:
                 connection.execute("COMMIT")
             except BaseException as error:

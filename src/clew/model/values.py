@@ -54,6 +54,9 @@ def decode(data: bytes) -> Any:
 
 
 def _pack(value: object) -> object:
+    item = getattr(value, "item", None)
+    if callable(item) and type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
+        return item()  # NumPy scalars; some of their types are subclasses of plain ones.
     match value:
         case tuple():
             return msgpack.ExtType(_TUPLE, encode(list(value)))
@@ -81,9 +84,6 @@ def _pack(value: object) -> object:
             return msgpack.ExtType(_BIG_INT, str(value).encode())
         case bool() | int() | float() | str() | bytes() | list() | dict():
             raise TypeError(f"{type(value).__name__} is a subclass of a plain type")
-    item = getattr(value, "item", None)  # NumPy scalars
-    if callable(item) and type(value).__module__ == "numpy" and getattr(value, "ndim", 1) == 0:
-        return item()
     raise TypeError(f"{type(value).__name__} is not storable")
 
 

@@ -236,8 +236,8 @@ class OperatorKernel(ReplicaKernel):
         keys = self.move.keys
         self.move = None
         self.group = None
+        self._time(given.changes, effects)  # First, since finishing ends every timer.
         self._generation(keys, given, is_finish)
-        self._time(given.changes, effects)
         self._decided(did.Closed(given.choices) if is_finish else did.Made(keys, given.choices))
         self.must_ask = not is_finish
         if self.closed_since_survey >= self.settings.survey_every:
@@ -252,7 +252,8 @@ class OperatorKernel(ReplicaKernel):
         created = given.choices.now
         for emission in given.emissions:
             if emission.destination in self.writers:
-                number = self._write(self.writers[emission.destination], emission.batch, created)
+                writer = self.writers[emission.destination]
+                number = self._write(writer, emission.batch, created, emission.attributes)
                 self._lineage(emission, number, serials, sources)
         for emission in given.emissions:
             if emission.destination in self.ports:

@@ -113,7 +113,7 @@ class MoveContext:
         return effect
 
     def uses(self, *input_sets: Hashable) -> None:
-        self.keys = tuple(encode(each) for each in input_sets)
+        self.keys = tuple(dict.fromkeys(encode(each) for each in input_sets))
 
     def changes(self) -> was.Changes:
         """What the move changed; the next move begins with nothing."""
@@ -167,7 +167,15 @@ class Moves:
 
     def perform(self, move: does.Move) -> was.MoveResult:
         """Runs a move."""
-        return self._run[type(move)](move)
+        try:
+            return self._run[type(move)](move)
+        except MoveError:
+            raise
+        except Exception as error:  # What it returned, or left in the state, cannot be taken over.
+            raise MoveError(
+                f"operator {self.node.name!r}: the result of {_WORDS[type(move)]} cannot be used: "
+                f"{type(error).__name__}: {error}"
+            ) from error
 
     def _guard(self, move: str, run: Callable[[], Any], what: object = "") -> Any:
         try:
@@ -242,7 +250,7 @@ class Moves:
         keys = [decode(key) for key in move.keys]
         name = "generate" if isinstance(move, does.Generate) else "finish"
         run = getattr(self.definition, name)
-        ctx.is_reading = True
+        ctx.is_reading, ctx.keys = True, None
         emissions = self._guard(name, lambda: self._emissions(run(keys, ctx), set(move.keys)), keys)
         ctx.is_reading = False
         choices = ctx.choices()
@@ -318,3 +326,14 @@ class Moves:
 
 
 _END = object()
+
+_WORDS = {
+    does.Fold: "assign() and update()",
+    does.Refold: "update()",
+    does.Ask: "ready()",
+    does.Generate: "generate()",
+    does.Finish: "finish()",
+    does.Fire: "on_timer()",
+    does.Plan: "plan()",
+    does.Read: "read()",
+}

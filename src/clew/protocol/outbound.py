@@ -136,3 +136,8 @@ class OutPort:
             low = min((receiver.sent for receiver in self.channels if receiver.session is not None), default=0)
             for number in [number for number in self.cache if number <= low]:
                 del self.cache[number]
+            window = self.settings.window
+            if len(self.cache) > self.settings.cache_max + window:  # A slow receiver holds back what others were sent.
+                places = [receiver.sent for receiver in self.channels if receiver.session is not None]
+                for number in [each for each in self.cache if not any(at < each <= at + window for at in places)]:
+                    del self.cache[number]

@@ -256,9 +256,12 @@ class ReplicaKernel:
         self.pending.counters[f"out:{port.name}"] = port.last
         return port.last
 
-    def _write(self, writer: Writer, batch: pa.RecordBatch, created: float) -> int:
+    def _write(
+        self, writer: Writer, batch: pa.RecordBatch, created: float, attributes: Mapping[str, Any] = NO_ATTRIBUTES
+    ) -> int:
         writer.last += 1
-        self.pending.outputs.append(Output(Event(self.replica, writer.name, writer.last, batch), created))
+        event = Event(self.replica, writer.name, writer.last, batch, attributes=attributes)
+        self.pending.outputs.append(Output(event, created))
         self.pending.counters[f"out:{writer.name}"] = writer.last
         return writer.last
 

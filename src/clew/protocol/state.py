@@ -62,7 +62,7 @@ class StateView(MutableMapping[Any, Any]):
 
     def __iter__(self) -> Iterator[Any]:
         self._fetch_all()
-        return iter(list(self._values))
+        return iter(sorted(self._values, key=encode))  # As the log orders them: the same before and after a crash.
 
     def __len__(self) -> int:
         self._fetch_all()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import random
+from collections import UserDict
 from collections.abc import Hashable, Iterator
 from typing import Any
 
@@ -54,11 +55,18 @@ def _judge_writes(replica: Replica, connection: str, shelf: Shelf, outside: Outs
             raise Violation(f"{replica}: write {connection}/{action.number} has other contents outside than in the log")
 
 
+class _State(UserDict[Any, Any]):
+    """The state: its keys come in the order of their bytes, whenever they were set."""
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(sorted(self.data, key=encode))
+
+
 class _Context:
     """The context of a re-executed move: gives what was given then."""
 
     def __init__(self) -> None:
-        self.state: dict[Any, Any] = {}
+        self.state = _State()
         self.ended: frozenset[str] = frozenset()
         self.timers: dict[Any, float] = {}
         self.used: tuple[Any, ...] | None = None
@@ -301,8 +309,7 @@ class _SourceRun(_Run):
     def _replay(self, action: Any, number: int) -> None:
         ends = [each.offset for each in self.shelf.journal if isinstance(each, did.Emitted) and each.action == number]
         items = (item for item in self.definition.read(action, None) if item is not None)
-        for item, offset in zip(items, ends, strict=False):
-            data, position = item
+        for offset, (data, position) in zip(ends, items, strict=False):  # Items last: zip() takes one from the first.
             if encode(position) != offset:
                 raise Violation(f"{self.replica}: logged offset {decode(offset)!r}; reading gives {position!r}")
             self.expect(self.node.outputs[0], as_batch(data))

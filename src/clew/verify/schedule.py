@@ -76,7 +76,7 @@ class Schedule:
     def parse(text: str) -> Schedule:
         """The schedule that a text stands for."""
         seed, _, faults = text.partition(":")
-        if not seed.strip().isdigit():
+        if not seed.strip().isdecimal():
             raise ClewError(
                 f"the schedule {text!r} cannot be read; expected SEED or SEED:FAULT,... such as 7:crash@17."
             )

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from clew.verify.world import Parts
+from clew.verify.parts import Parts
 from tests.simulation.canaries.exchange import exchange
 from tests.simulation.canaries.habitats import Habitat
 
@@ -23,6 +23,8 @@ class Canary:
     habitat: Habitat
     expected: re.Pattern[str]
     """What the violation must say, so that the right checker has gone red."""
+    unseen: str | None = None
+    """What the simulator lacks to see it."""
 
     @property
     def parts(self) -> Parts:
@@ -34,13 +36,13 @@ CANARIES: dict[str, Canary] = {}
 """All canaries by name."""
 
 
-def canary(name: str, habitat: Habitat, expected: str) -> Callable[[_Part], _Part]:
+def canary(name: str, habitat: Habitat, expected: str, unseen: str | None = None) -> Callable[[_Part], _Part]:
     """Makes a canary of a broken part, whose docstring says what is broken and which promise that breaks."""
 
     def register(part: _Part) -> _Part:
         assert part.__doc__, f"{part.__name__} does not say what is broken"
         assert name not in CANARIES, f"two canaries are named {name!r}"
-        CANARIES[name] = Canary(name, part, habitat, re.compile(expected))
+        CANARIES[name] = Canary(name, part, habitat, re.compile(expected), unseen)
         return part
 
     return register

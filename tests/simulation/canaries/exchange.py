@@ -13,7 +13,7 @@ from clew.protocol.moves import Moves
 from clew.protocol.outbound import OutPort
 from clew.protocol.source import SourceKernel
 from clew.protocol.writes import Writer
-from clew.verify.world import Parts
+from clew.verify.parts import Parts
 
 
 def exchange(parts: Parts, part: type) -> Parts:

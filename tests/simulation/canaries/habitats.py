@@ -14,9 +14,9 @@ from clew.protocol.effects import Effect, Send
 from clew.protocol.outbound import OutPort
 from clew.protocol.settings import Settings
 from clew.testing import Outside, scripted
-from clew.verify.world import Parts
+from clew.verify.parts import Parts
 from tests.simulation.canaries.exchange import exchange
-from tests.simulation.canaries.operators import Hours, Look, Orders, Pairs, Quiet, Sorted, Windows, numbers
+from tests.simulation.canaries.operators import Dice, Hours, Look, Orders, Pairs, Quiet, Sorted, Windows, numbers
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,11 @@ def pairs() -> clew.Pipeline:
 
 @habitat(Parts(store=lambda graph: MemoryStore(graph.describe(), "5eed", file_bytes_min=1)))
 def files() -> clew.Pipeline:
-    """The same; the body of every event is in a file beside the log."""
-    return pairs.build()
+    """An operator that throws dice; the body of every event is in a file beside the log."""
+    pipeline = clew.Pipeline("files")
+    source = pipeline.source("numbers", scripted(numbers(3)))
+    source.operator("dice", Dice()).write("report", Outside("report").writer())
+    return pipeline
 
 
 @habitat()
@@ -70,14 +73,24 @@ def windows() -> clew.Pipeline:
     return pipeline
 
 
-@habitat()
-def hours() -> clew.Pipeline:
-    """Two inputs whose events end each other's Input Sets: the example of the errata."""
-    pipeline = clew.Pipeline("hours")
+def _two_inputs(name: str, is_sorted: bool) -> clew.Pipeline:
+    pipeline = clew.Pipeline(name)
     p = pipeline.source("p", scripted([[{"hour": 1, "x": 11}], [{"hour": 2, "x": 12}]]))
     q = pipeline.source("q", scripted([[{"hour": 1, "x": 21}], [{"hour": 1, "x": 22}]]))
-    pipeline.operator("hours", Hours(), {"p": p, "q": q})
+    pipeline.operator("hours", Hours(is_sorted), {"p": p, "q": q})
     return pipeline
+
+
+@habitat()
+def hours() -> clew.Pipeline:
+    """Two inputs whose events end each other's Input Sets, in whatever order they arrive."""
+    return _two_inputs("hours", is_sorted=True)
+
+
+@habitat()
+def arrivals() -> clew.Pipeline:
+    """The same, where the order of arrival makes a difference."""
+    return _two_inputs("arrivals", is_sorted=False)
 
 
 @habitat()

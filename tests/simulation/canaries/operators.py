@@ -34,13 +34,33 @@ class Pairs(clew.Operator):
         self.waiting.setdefault(input_set, []).append(x_of(event))
 
     def ready(self, ctx: clew.Context) -> Iterable[Sequence[int]]:
-        return [[key] for key in self.waiting if 2 * key <= ctx.state["count"]]
+        return [[key] for key in self.waiting if 2 * key <= ctx.state.get("count", 0)]
 
     def generate(self, input_sets: Sequence[int], ctx: clew.Context) -> Iterator[tuple[str, Any]]:
         for key in input_sets:
             xs = self.waiting.pop(key)
             ctx.state["total"] = total = ctx.state.get("total", 0) + sum(xs)
             yield "out", [{"xs": xs, "total": total}]
+
+
+class Dice(clew.Operator):
+    """Each number with a throw of the dice: a second generation gives something else."""
+
+    def open(self, ctx: clew.Context) -> None:
+        self.waiting: list[int] = []
+
+    def assign(self, event: clew.Event, ctx: clew.Context) -> list[int]:
+        return [x_of(event)]
+
+    def update(self, input_set: int, event: clew.Event, note: Any = None) -> None:
+        self.waiting.append(input_set)
+
+    def ready(self, ctx: clew.Context) -> Iterable[Sequence[int]]:
+        return [self.waiting[:1]] if self.waiting else []
+
+    def generate(self, input_sets: Sequence[int], ctx: clew.Context) -> Iterator[tuple[str, Any]]:
+        self.waiting.remove(input_sets[0])
+        yield "out", [{"x": input_sets[0], "throw": ctx.random.randint(1, 1_000_000)}]
 
 
 class Windows(clew.Operator):
@@ -63,21 +83,23 @@ class Windows(clew.Operator):
         self.windows.setdefault(input_set, []).append(x_of(event) + (note or 0))
 
     def ready(self, ctx: clew.Context) -> Iterable[Sequence[int]]:
-        return [[key] for key in sorted(self.windows) if key < ctx.state["latest"]]
+        return [[key] for key in sorted(self.windows) if key < ctx.state.get("latest", 0)]
 
     def generate(self, input_sets: Sequence[int], ctx: clew.Context) -> Iterator[tuple[str, Any]]:
         for key in input_sets:
-            yield "to", [{"window": key, "xs": self.windows.pop(key)}]
+            yield "to", [{"window": key, "xs": self.windows.pop(key, [])}]
 
 
 class Hours(clew.Operator):
-    """The numbers of two inputs hour by hour, in the order of arrival; an hour ends when `p` begins a later one."""
+    """The numbers of two inputs hour by hour; an hour ends when `p` begins a later one."""
 
     inputs = ("p", "q")
     outputs = ()
 
-    def __init__(self) -> None:
+    def __init__(self, is_sorted: bool) -> None:
         self.writes = {"to": Outside("hours").writer()}
+        self.is_sorted = is_sorted
+        """Whether the order of arrival makes no difference."""
 
     def open(self, ctx: clew.Context) -> None:
         self.hours: dict[int, list[int]] = {}
@@ -96,7 +118,8 @@ class Hours(clew.Operator):
 
     def generate(self, input_sets: Sequence[int], ctx: clew.Context) -> Iterator[tuple[str, Any]]:
         for hour in input_sets:
-            yield "to", [{"hour": hour, "xs": self.hours.pop(hour)}]
+            xs = self.hours.pop(hour)
+            yield "to", [{"hour": hour, "xs": sorted(xs) if self.is_sorted else xs}]
 
 
 class Quiet(clew.Operator):
@@ -130,7 +153,7 @@ class Quiet(clew.Operator):
             yield "to", [{"xs": self.waiting.pop(key), "noted": ctx.state.get("noted", [])}]
 
 
-class Orders(clew.Operator):
+class Orders(Dice):
     """Writes each number into a shop and then tells whoever reads there."""
 
     writes_first = True
@@ -138,29 +161,16 @@ class Orders(clew.Operator):
     def __init__(self) -> None:
         self.writes = {"shop": Outside("shop").writer("checkable")}
 
-    def open(self, ctx: clew.Context) -> None:
-        self.waiting: list[int] = []
-
-    def assign(self, event: clew.Event, ctx: clew.Context) -> list[int]:
-        return [x_of(event)]
-
-    def update(self, input_set: int, event: clew.Event, note: Any = None) -> None:
-        self.waiting.append(input_set)
-
-    def ready(self, ctx: clew.Context) -> Iterable[Sequence[int]]:
-        return [self.waiting[:1]] if self.waiting else []
-
     def generate(self, input_sets: Sequence[int], ctx: clew.Context) -> Iterator[tuple[str, Any]]:
         self.waiting.remove(input_sets[0])
         yield "shop", [{"x": input_sets[0]}]
         yield "out", [{"x": input_sets[0]}]
 
 
-class Look(Orders):
+class Look(Dice):
     """Reads in the shop what was ordered when it is told."""
 
     outputs = ()
-    writes_first = False
 
     def __init__(self) -> None:
         self.writes = {"to": Outside("seen").writer()}

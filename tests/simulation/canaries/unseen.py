@@ -1,0 +1,194 @@
+"""Canaries that nothing sees yet: each says what the simulator lacks. They become ordinary ones when it has it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from clew.model.names import Channel
+from clew.protocol import effects as does
+from clew.protocol import inputs as was
+from clew.protocol.effects import Effect, Send, Session
+from clew.protocol.inbound import InChannel
+from clew.protocol.logio import OperatorKernel
+from clew.protocol.outbound import OutPort
+from clew.protocol.writes import Writer
+from tests.simulation.canaries.canary import canary
+from tests.simulation.canaries.habitats import checkable, pairs, quiet, traced
+
+LINEAGE_GONE = r"although a (lineage )?scope keeps it"
+
+
+@canary(
+    "timers lost on restart",
+    quiet,
+    r"quiet: timer 'silence' is set for [\d.]+, and nothing will ring it",
+    unseen="nobody checks, when nothing else can happen, that a durable timer has an alarm",
+)
+class LosesTimers(OperatorKernel):
+    """A restart does not restore timers, so that what waits for one waits until the end of input."""
+
+    def on_started(self, given: was.Started, effects: list[Effect]) -> None:
+        given.recovered.timers.clear()
+        super().on_started(given, effects)
+
+
+@canary(
+    "unknown write taken for done",
+    checkable,
+    r"outside, connection 'to' has the actions",
+    unseen="a write whose answer is lost has always taken effect",
+)
+class UnknownIsDone(Writer):
+    """A write whose answer was lost is taken for executed, so that it is lost if the request never arrived."""
+
+    __slots__ = ()
+
+    def unknown(self, number: int, effects: list[Effect]) -> None:
+        effects.append(does.Check(self.name, number, self.cache[number]))
+
+    def checked(self, number: int, is_in: bool, effects: list[Effect]) -> bool:
+        return self.written(number) if number > self.doubt else super().checked(number, is_in, effects)
+
+
+@canary(
+    "complete before the writes are done",
+    checkable,
+    r"report: is complete before write to/\d+ is done",
+    unseen="the run goes on although everybody is complete, and nobody checks what complete means",
+)
+class CompletesEarly(OperatorKernel):
+    """A replica says that it has nothing left to do while writes are under way, so that its host may end too soon."""
+
+    def _complete(self, effects: list[Effect]) -> None:
+        if self.is_finish_durable and not self.is_complete:
+            self.is_complete = True
+            effects.append(does.Complete())
+
+
+@canary(
+    "resend in wrong order, once",
+    pairs,
+    r"event [\w.]+/\d+ is sent after out/\d+ in one session",
+    unseen="nobody checks the order within a session; the receiver's gap check heals what it sees",
+)
+class ResendsBackwardsOnce(OutPort):
+    """What is sent again after a restart goes out newest first, in the first session of the new incarnation."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.resending: set[Channel] = set()
+        self.resent: set[Channel] = set()
+
+    def connected(self, channel: Channel, session: Session, assigned: int) -> None:
+        super().connected(channel, session, assigned)
+        if session.incarnation > 1 and channel not in self.resent:
+            self.resending.add(channel)
+
+    def pump(self, is_allowed: Any, effects: list[Effect]) -> None:
+        begun: list[Effect] = []
+        super().pump(is_allowed, begun)
+        sent = [effect for effect in begun if isinstance(effect, Send) and effect.channel in self.resending]
+        effects.extend(effect for effect in begun if effect not in sent)
+        effects.extend(reversed(sent))
+        self.resent |= self.resending
+        self.resending.clear()
+
+
+@canary(
+    "nothing ever removed",
+    pairs,
+    r"its log still holds \[.*\] after the end",
+    unseen="nobody looks at what a log still holds when all is done",
+)
+class NeverForgets(OutPort):
+    """What every receiver has released stays, so that a long run has an unbounded log."""
+
+    __slots__ = ()
+
+    def forgettable(self) -> list[tuple[str, int, int]]:
+        return []
+
+
+@canary(
+    "events removed that a scope keeps",
+    traced,
+    LINEAGE_GONE,
+    unseen="nobody asks at the end whether lineage within its retention time can still be answered",
+)
+class ReleasesCaptured(InChannel):
+    """Events are released with their Input Sets although lineage is captured, so that its records are gone."""
+
+    __slots__ = ()
+
+    def __init__(self, channel: Channel, is_held: bool) -> None:
+        super().__init__(channel, False)
+
+
+@canary(
+    "lineage removed that a scope keeps",
+    traced,
+    LINEAGE_GONE,
+    unseen="nobody asks at the end whether lineage within its retention time can still be answered",
+)
+class ForgetsCaptured(OperatorKernel):
+    """Input Sets are removed when they are generated although a scope keeps them, so that nothing can be traced."""
+
+    def _close(self, key: bytes, sources: set[int]) -> None:
+        serial = self.sets[key].serial
+        super()._close(key, sources)
+        self.pending.forget_sets.append(serial)
+
+
+@canary(
+    "read effect left out of lineage",
+    traced,
+    r"sorted\.out/\d+: the captured read effects are not those it used",
+    unseen="the oracle compares captured events, not captured read effects",
+)
+class LosesReadEffect(OperatorKernel):
+    """What a generation read is not captured, although it made the output as much as any event did."""
+
+    def _uses(self, reads: tuple[was.SideRead, ...], serials: tuple[int, ...], version: int) -> None:
+        super()._uses((), serials, version)
+
+
+@canary(
+    "state version left out of lineage",
+    traced,
+    r"sorted\.out/\d+: the captured state is not the one it used",
+    unseen="the oracle compares captured events, not the captured state",
+)
+class LosesStateVersion(OperatorKernel):
+    """The state that a generation used is not captured, although it made the output as much as any event did."""
+
+    def _change(self, changes: was.Changes) -> None:
+        super()._change(changes)
+        self.pending.state_versions.clear()
+
+
+@canary(
+    "last state change not stored",
+    quiet,
+    r"quiet: the durable state is .*; a run without failures ends with",
+    unseen="the oracle compares what left, not the durable state that the next outputs would depend on",
+)
+class LosesLastState(OperatorKernel):
+    """The state that `finish` changed is not stored, so that whoever goes on from this log has an old one."""
+
+    def _generation(self, keys: tuple[bytes, ...], given: was.Generated, is_finish: bool) -> None:
+        super()._generation(keys, given, is_finish)
+        if is_finish:
+            self.pending.state.clear()
+
+
+@canary(
+    "a kernel that raises",
+    pairs,
+    r"pairs: the kernel raised KeyError",
+    unseen="an error in a kernel ends the whole search instead of being reported and shrunk",
+)
+class Raises(OperatorKernel):
+    """A kernel fails on an input that only a restart brings."""
+
+    def on_pulled(self, given: was.Pulled, effects: list[Effect]) -> None:
+        raise KeyError("undone")

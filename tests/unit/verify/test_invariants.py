@@ -1,0 +1,125 @@
+"""Invariants: each step that breaks one is named at once; what is durable passes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from clew import Pipeline
+from clew.errors import Violation
+from clew.model.event import Event, as_batch
+from clew.model.history import Cursor, Output, Transaction
+from clew.model.names import Replica
+from clew.model.ranges import IdSet
+from clew.protocol import effects as does
+from clew.testing import Outside as Handle
+from clew.testing import scripted
+from clew.verify.archive import Archive, Shelf
+from clew.verify.invariants import Invariants
+from clew.verify.outside import Outside
+
+UP, OP, SAVE = Replica("up"), Replica("op"), Replica("save")
+SESSION = does.Session(1, 1)
+
+
+class Bench:
+    """A small pipeline, up -> op -> save, with an archive that is filled by hand."""
+
+    def __init__(self) -> None:
+        pipeline = Pipeline("p")
+        rows = pipeline.source("up", scripted([[{"x": 1}]])).map(lambda table: table, "op")
+        rows.write("save", Handle("store").writer())
+        self.graph = pipeline.build()
+        self.inward, self.outward = self.graph.channels
+        self.archive: Archive = {replica: Shelf() for replica in self.graph.replicas}
+        self.outside = Outside(self.graph)
+        self.invariants = Invariants(self.graph, self.archive, self.outside, "log")
+
+    def durable(self, replica: Replica, **rows: Any) -> None:
+        self.archive[replica].add(Transaction(**rows))
+
+
+def output(number: int, replica: Replica = OP, port: str = "out", **fields: Any) -> Output:
+    return Output(Event(replica, port, number, as_batch([{"x": number}])), 0.0, **fields)
+
+
+def refused(words: str) -> Any:
+    return pytest.raises(Violation, match=re.escape(words))
+
+
+def test_what_is_sent_is_durable() -> None:
+    bench = Bench()
+    send = does.Send(bench.outward, SESSION, output(1).event)
+    with refused("op: event op.out/1 is sent although it is not durable"):
+        bench.invariants.on_send(OP, send)
+    bench.durable(OP, outputs=[output(1)])
+    bench.invariants.on_send(OP, send)
+    other = Event(OP, "out", 1, as_batch([{"x": 99}]))
+    with refused("op: event op.out/1 is sent although it is not durable"):
+        bench.invariants.on_send(OP, does.Send(bench.outward, SESSION, other))
+
+
+def test_what_is_sent_comes_after_the_writes_that_it_requires() -> None:
+    bench = Bench()
+    write = output(1, SAVE, "to")
+    made = output(1, SAVE, requires=(("to", 1),))
+    bench.durable(SAVE, outputs=[write, made])
+    send = does.Send(bench.outward, SESSION, made.event)
+    with refused("save: event save.out/1 is sent before write to/1 is done"):
+        bench.invariants.on_send(SAVE, send)
+    bench.outside.write("log", SAVE, "to", write)
+    bench.invariants.on_send(SAVE, send)
+
+
+def test_what_is_acknowledged_and_released_is_durable() -> None:
+    bench = Bench()
+    with refused("op: acknowledges up.out->op.in up to 1 and releases IdSet(0); durable are 0 and IdSet(0)"):
+        bench.invariants.on_ack(OP, does.Ack(bench.inward, SESSION, 1, IdSet()))
+    bench.durable(OP, cursors={bench.inward: Cursor(3, IdSet(1), False)})
+    bench.invariants.on_ack(OP, does.Ack(bench.inward, SESSION, 3, IdSet(1)))
+    bench.invariants.on_ack(OP, does.Ack(bench.inward, SESSION, 2, IdSet()))
+    with refused("op: acknowledges up.out->op.in up to 3 and releases IdSet(1, 3..3); durable are 3 and IdSet(1)"):
+        bench.invariants.on_ack(OP, does.Ack(bench.inward, SESSION, 3, IdSet(1, [3])))
+
+
+def test_what_is_written_is_durable() -> None:
+    bench = Bench()
+    write = does.Write("to", 1, output(1, SAVE, "to"))
+    with refused("save: write to/1 is begun before it is durable"):
+        bench.invariants.on_write(SAVE, write)
+    bench.durable(SAVE, outputs=[output(1, SAVE, "to")])
+    bench.invariants.on_write(SAVE, write)
+
+
+def test_ids_go_on_without_gaps() -> None:
+    bench = Bench()
+    bench.durable(OP, outputs=[output(1)])
+    bench.invariants.on_commit(OP, Transaction(outputs=[output(2), output(3)]))
+    for wrong in (1, 3):
+        with refused(f"op: op.out/{wrong} is logged, expected id 2"):
+            bench.invariants.on_commit(OP, Transaction(outputs=[output(wrong)]))
+    with refused("op: op.out/2 is logged, expected id 3"):
+        bench.invariants.on_commit(OP, Transaction(outputs=[output(2), output(2)]))
+
+
+def test_cursors_only_grow() -> None:
+    bench = Bench()
+    bench.durable(OP, cursors={bench.inward: Cursor(3, IdSet(2), False)})
+    bench.invariants.on_commit(OP, Transaction(cursors={bench.inward: Cursor(3, IdSet(2), True)}))
+    for back in (Cursor(2, IdSet(2), False), Cursor(3, IdSet(1), False)):
+        with refused("op: the cursor of up.out->op.in goes back from Cursor(assigned=3, released=IdSet(2)"):
+            bench.invariants.on_commit(OP, Transaction(cursors={bench.inward: back}))
+
+
+def test_only_what_every_receiver_has_released_is_forgotten() -> None:
+    bench = Bench()
+    forgetting = Transaction(forget_outputs=[("out", 1, 2)])
+    with refused("up: forgets out/1..2, not released by op"):
+        bench.invariants.on_commit(UP, forgetting)
+    bench.durable(OP, cursors={bench.inward: Cursor(3, IdSet(1, [3]), False)})
+    with refused("up: forgets out/1..2, not released by op"):
+        bench.invariants.on_commit(UP, forgetting)
+    bench.durable(OP, cursors={bench.inward: Cursor(3, IdSet(3), False)})
+    bench.invariants.on_commit(UP, forgetting)
