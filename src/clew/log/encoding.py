@@ -56,6 +56,9 @@ class Rows:
     effects: Sequence[Row] = ()
     forget_outputs: Sequence[tuple[int, int]] = ()
     forget_sets: Sequence[tuple[int]] = ()
+    """Input Sets of earlier transactions that are removed."""
+    is_forgetting_sets: bool = False
+    """Whether any Input Set goes, even one that this transaction opened."""
     forget_reads: Sequence[tuple[int]] = ()
     forget_effects: Sequence[tuple[int]] = ()
 
@@ -158,6 +161,7 @@ def _add_sets(rows: Rows, replica: Replica, t: Transaction, numbers: Numbers) ->
     rows.late_lineage = [(serial,) for serial in with_lineage - closed - opened - gone]
     rows.uses = [(serial, kind, number) for serial, kind, number in t.uses if serial not in gone]
     rows.forget_sets = [(serial,) for serial in t.forget_sets if serial not in opened]
+    rows.is_forgetting_sets = bool(gone)
 
 
 def _pair_rows(pairs: Iterable[Pair], gone: set[int], numbers: Numbers) -> list[Row]:

@@ -27,7 +27,7 @@ class Numbers:
         self._ports = {(Replica(operator, idx), name): id for id, operator, idx, name in session.query(_PORTS)}
         self._channels = {_channel(row): row[0] for row in session.query(_CHANNELS)}
         self._schemas = {bytes(body): id for id, body in session.query(_SCHEMAS)}
-        self._latest_schema: tuple[pa.Schema | None, int] = (None, 0)
+        self._latest_schema: tuple[pa.Buffer | None, int] = (None, 0)
         self.new_ports: list[tuple[int, str, int, str]] = []
         self.new_channels: list[tuple[int, str, int, str, str, int, str]] = []
         self.new_schemas: list[tuple[int, bytes]] = []
@@ -53,17 +53,18 @@ class Numbers:
         return number
 
     def schema(self, schema: pa.Schema) -> int:
-        """The number of a schema. One that came last is recognised without making its bytes."""
+        """The number of a schema. Its bytes are compared: comparing schemas that are new takes longer."""
+        buffer = schema.serialize()
         latest, number = self._latest_schema
-        if latest is not None and schema.equals(latest, True):
+        if latest is not None and buffer.equals(latest):
             return number
-        body = schema.serialize().to_pybytes()
+        body = buffer.to_pybytes()
         known = self._schemas.get(body)
         if known is None:
             _check_storable(schema)
             known = self._schemas[body] = len(self._schemas) + 1
             self.new_schemas.append((known, body))
-        self._latest_schema = (schema, known)
+        self._latest_schema = (buffer, known)
         return known
 
     def settle(self) -> None:

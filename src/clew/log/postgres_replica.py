@@ -125,7 +125,7 @@ class PostgresReplicaLog(SqlReplicaLog):
         begun.nextset()
         self._check_incarnation(_number(begun.fetchone()))
         with connection.pipeline():
-            return apply(session, rows, self._has_files, self._state_floor)
+            return self._apply_to(session, rows)
 
     def _roll_back(self, connection: Connection) -> None:
         with contextlib.suppress(psycopg.Error):

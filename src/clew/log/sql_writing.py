@@ -48,7 +48,7 @@ class Applied(NamedTuple):
     """The version up to which superseded versions of the state are gone."""
 
 
-def apply(session: Session, rows: Rows, has_files: bool, state_floor: int) -> Applied:
+def apply(session: Session, rows: Rows, *, has_files: bool, has_versions: bool, state_floor: int) -> Applied:
     """Executes everything."""
     if rows.ports:
         session.insert("ports", "id, operator, idx, name", rows.ports)
@@ -80,6 +80,7 @@ def apply(session: Session, rows: Rows, has_files: bool, state_floor: int) -> Ap
         session.many("DELETE FROM pairs WHERE {own} AND serial = ?", rows.forget_sets)
         session.many("DELETE FROM uses WHERE {own} AND serial = ?", rows.forget_sets)
         session.many("DELETE FROM input_sets WHERE {own} AND serial = ?", rows.forget_sets)
+    if rows.is_forgetting_sets and has_versions:
         state_floor = _merge_versions(session, state_floor)
     return Applied(unused, state_floor)
 

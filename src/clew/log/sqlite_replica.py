@@ -100,7 +100,7 @@ class SqliteReplicaLog(SqlReplicaLog):
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     self._check_incarnation(connection.execute("SELECT incarnation FROM owner").fetchone()[0])
-                    applied = apply(session, rows, self._has_files, self._state_floor)
+                    applied = self._apply_to(session, rows)
                 except BaseException:
                     with contextlib.suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")

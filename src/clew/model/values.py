@@ -44,6 +44,34 @@ def encode(value: object) -> bytes:
         ) from error
 
 
+def encode_key(key: object) -> bytes:
+    """The bytes of a key: the same for keys that Python calls equal, as a dictionary does.
+
+    >>> encode_key(5.0) == encode_key(5), encode_key((True, "a")) == encode_key((1, "a"))
+    (True, True)
+    """
+    if type(key) is not str and type(key) is not int:
+        key = _canonical(key)
+    return encode(key)
+
+
+def _canonical(key: object) -> object:
+    match key:
+        case bool():
+            return int(key)
+        case float() if key.is_integer():
+            return int(key)
+        case decimal.Decimal() if key.is_finite():
+            return int(key) if key == int(key) else float(key) if decimal.Decimal(float(key)) == key else key
+        case tuple():
+            return tuple(_canonical(each) for each in key)
+        case frozenset():
+            return frozenset(_canonical(each) for each in key)
+        case datetime.datetime() if key.tzinfo is not None:
+            return key.astimezone(datetime.UTC)
+    return key
+
+
 def decode(data: bytes) -> Any:
     """The value that these bytes stand for.
 

@@ -58,12 +58,14 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """Tell the sender how far this replica durably is on a channel."""
+    """Tell the sender how far this replica durably is on a channel, and how much work waits behind it."""
 
     channel: Channel
     session: Session
     assigned: int
     released: IdSet
+    pressure: int
+    """How many events wait on the fullest way from here to the end of the pipeline."""
 
 
 @dataclass(frozen=True, slots=True)

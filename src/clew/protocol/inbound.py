@@ -10,7 +10,7 @@ from __future__ import annotations
 from clew.model.history import Cursor
 from clew.model.names import Channel
 from clew.model.ranges import IdSet
-from clew.protocol.effects import Connect, Effect, Session
+from clew.protocol.effects import Ack, Connect, Effect, Session
 
 
 class InChannel:
@@ -20,11 +20,13 @@ class InChannel:
         "assigned",
         "channel",
         "durable",
+        "durable_released",
         "ended",
         "incarnation",
         "is_held",
         "needed",
         "peer",
+        "pressure",
         "released",
         "seen",
         "session",
@@ -38,6 +40,9 @@ class InChannel:
         self.assigned = 0
         self.durable = 0
         """The assigned cursor as the log has it."""
+        self.durable_released = IdSet()
+        """The released cursor as the log has it; never changed, only replaced."""
+        self.pressure = 0
         self.released = IdSet()
         self.needed: dict[int, int] = {}
         """How many open pairs each event still has."""
@@ -51,13 +56,19 @@ class InChannel:
         self.incarnation = incarnation
         if cursor is not None:
             self.seen = self.assigned = self.durable = cursor.assigned
+            self.durable_released = cursor.released
             self.released = cursor.released.copy()
             self.ended = cursor.ended
 
     def connect(self, effects: list[Effect]) -> None:
-        """Asks the sender for what comes after the assigned cursor."""
+        """Asks the sender, in a new session, for what comes after the assigned cursor."""
         self.session = Session(self.incarnation, self.session.number + 1)
         effects.append(Connect(self.channel, self.session, self.durable))
+        self.acknowledge(effects)
+
+    def acknowledge(self, effects: list[Effect]) -> None:
+        """Tells the sender what is durable here."""
+        effects.append(Ack(self.channel, self.session, self.durable, self.durable_released, self.pressure))
 
     def greeted(self, incarnation: int, effects: list[Effect]) -> None:
         """A new incarnation of the sender has begun."""
@@ -92,6 +103,11 @@ class InChannel:
             del self.needed[number]
             if not self.is_held:
                 self.released.add(number)
+
+    def became_durable(self, cursor: Cursor) -> None:
+        """The log has this cursor now."""
+        self.durable = cursor.assigned
+        self.durable_released = cursor.released
 
     def cursor(self) -> Cursor:
         """The row that the next commit stores."""

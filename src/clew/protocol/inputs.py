@@ -84,6 +84,13 @@ class Greeted:
 
 
 @dataclass(frozen=True, slots=True)
+class Broken:
+    """What was under way on a channel is lost, although both ends live on."""
+
+    channel: Channel
+
+
+@dataclass(frozen=True, slots=True)
 class Connected:
     """The receiver of a channel asks for what comes after `assigned`."""
 
@@ -103,12 +110,13 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Acked:
-    """The receiver of a channel is durably this far."""
+    """The receiver of a channel is durably this far, and so much work waits behind it."""
 
     channel: Channel
     session: Session
     assigned: int
     released: IdSet
+    pressure: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,13 +238,13 @@ class Got:
     items: tuple[tuple[pa.RecordBatch, bytes], ...]
     is_complete: bool
     execution: int
-    """Which execution of the action gave them."""
+    """Which execution of the action gave them, a number that no other execution has."""
     now: float
 
 
 MoveResult = Folded | Refolded | Answered | Generated | Fired | Planned | Got
 
 Input = (
-    Started | Buried | Ticked | Greeted | Connected | Received | Acked | Committed | Fetched | EffectFetched | Pulled
-    | Surveyed | Written | WriteUnknown | Checked | MoveResult
+    Started | Buried | Ticked | Greeted | Broken | Connected | Received | Acked | Committed | Fetched | EffectFetched
+    | Pulled | Surveyed | Written | WriteUnknown | Checked | MoveResult
 )  # fmt: skip

@@ -57,7 +57,6 @@ class OperatorKernel(ReplicaKernel):
         self.serial = 0
         self.reads = 0
         self.timers: dict[bytes, float] = {}
-        self.due: deque[bytes] = deque()
         self.undone: deque[UndonePair] = deque()
         self.pulled: deque[Event] = deque()
         self.is_pulling = False
@@ -68,6 +67,7 @@ class OperatorKernel(ReplicaKernel):
         self.group: tuple[bytes, ...] | None = None
         self._handlers |= {
             was.Greeted: self.on_greeted,
+            was.Broken: self.on_broken,
             was.Received: self.on_received,
             was.Pulled: self.on_pulled,
             was.Folded: self.on_folded,
@@ -99,14 +99,17 @@ class OperatorKernel(ReplicaKernel):
         super().on_started(given, effects)
         self.must_ask = self.position > 0
         for inbound in self.inputs.values():
+            inbound.pressure = self._pressure()
             inbound.connect(effects)
-            effects.append(does.Ack(inbound.channel, inbound.session, inbound.durable, inbound.released.copy()))
         self._ring(effects)
         self._proceed(effects)
 
     def on_pulled(self, given: was.Pulled, effects: list[Effect]) -> None:
         """Bodies of undone events came from their senders' logs."""
         self.is_pulling = False
+        wanted = ((pair.channel.sender, pair.channel.output, pair.event) for pair in self.undone)
+        for event, place in zip(given.events, wanted, strict=False):
+            assert (event.sender, event.port, event.id) == place, f"pulled {event} instead of {place}"
         self.pulled.extend(given.events)
         self._proceed(effects)
 
@@ -120,6 +123,36 @@ class OperatorKernel(ReplicaKernel):
     def on_greeted(self, given: was.Greeted, effects: list[Effect]) -> None:
         """A sender has restarted and asks where to go on."""
         self.inputs[given.channel].greeted(given.incarnation, effects)
+
+    def on_broken(self, given: was.Broken, effects: list[Effect]) -> None:
+        """A channel lost what was under way: as its receiver, asks for it again."""
+        super().on_broken(given, effects)
+        if given.channel in self.inputs:
+            self.inputs[given.channel].connect(effects)
+
+    def on_acked(self, given: was.Acked, effects: list[Effect]) -> None:
+        """A receiver is further on: whoever is held back by the pressure from here must hear of it."""
+        super().on_acked(given, effects)
+        self._press(effects)
+
+    def on_connected(self, given: was.Connected, effects: list[Effect]) -> None:
+        """A receiver says where it is, which may lower the pressure."""
+        super().on_connected(given, effects)
+        self._press(effects)
+
+    def on_written(self, given: was.Written, effects: list[Effect]) -> None:
+        """An outside system is further on, which may lower the pressure."""
+        super().on_written(given, effects)
+        self._press(effects)
+
+    def _press(self, effects: list[Effect]) -> None:
+        """Tells the senders when the pressure has fallen far enough to matter to them."""
+        pressure = self._pressure()
+        step = max(1, self.settings.backlog_max // 4)
+        for inbound in self.inputs.values():
+            told, inbound.pressure = inbound.pressure, pressure
+            if told // step > pressure // step:
+                inbound.acknowledge(effects)
 
     def on_received(self, given: was.Received, effects: list[Effect]) -> None:
         """Filters obsolete events and queues the rest."""
@@ -178,8 +211,7 @@ class OperatorKernel(ReplicaKernel):
                 return self._begin(does.Ask(self._ended()), effects)
             if self.group is not None:
                 return self._begin(does.Generate(self.group), effects)
-            if self.due:
-                name = self.due.popleft()
+            if self.timers and (name := self._due()) is not None:
                 del self.timers[name]
                 return self._begin(does.Fire(name), effects)
             if not self.inbox:
@@ -308,7 +340,6 @@ class OperatorKernel(ReplicaKernel):
         for name in self.timers:
             self.pending.timers[name] = None
         self.timers.clear()
-        self.due.clear()
         self.pending.forget_sets.append(END_SERIAL)
         for inbound in self.inputs.values():
             inbound.needed.pop(inbound.assigned, None)
@@ -326,9 +357,6 @@ class OperatorKernel(ReplicaKernel):
 
     def on_ticked(self, given: was.Ticked, effects: list[Effect]) -> None:
         """Timers whose moment has come are delivered in the order of their moments."""
-        self.now = max(self.now, given.now)
-        due = sorted((at, name) for name, at in self.timers.items() if at <= self.now and name not in self.due)
-        self.due.extend(name for _, name in due)
         super().on_ticked(given, effects)
         self._ring(effects)
 
@@ -347,8 +375,6 @@ class OperatorKernel(ReplicaKernel):
     def _time(self, changes: was.Changes, effects: list[Effect]) -> None:
         for name, at in changes.timers.items():
             self.pending.timers[name] = at
-            if name in self.due:
-                self.due.remove(name)
             if at is None:
                 self.timers.pop(name, None)
             else:
@@ -356,8 +382,13 @@ class OperatorKernel(ReplicaKernel):
         if changes.timers:
             self._ring(effects)
 
+    def _due(self) -> bytes | None:
+        """The timer whose moment came first, if any has come."""
+        at, name = min((at, name) for name, at in self.timers.items())
+        return name if at <= self.now else None
+
     def _ring(self, effects: list[Effect]) -> None:
-        waiting = [at for name, at in self.timers.items() if name not in self.due]
+        waiting = [at for at in self.timers.values() if at > self.now]
         if waiting:
             self._set_alarm(min(waiting), effects)
 
@@ -377,10 +408,12 @@ class OperatorKernel(ReplicaKernel):
         return transaction
 
     def _durable(self, transaction: Transaction, effects: list[Effect]) -> None:
+        pressure = self._pressure()
         for channel, cursor in transaction.cursors.items():
             inbound = self.inputs[channel]
-            inbound.durable = cursor.assigned
-            effects.append(does.Ack(channel, inbound.session, cursor.assigned, cursor.released))
+            inbound.became_durable(cursor)
+            inbound.pressure = pressure
+            inbound.acknowledge(effects)
         super()._durable(transaction, effects)
 
     def check(self) -> None:

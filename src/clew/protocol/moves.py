@@ -7,7 +7,7 @@ nothing, and its replica ends.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -17,7 +17,7 @@ from clew.model.event import NO_ATTRIBUTES, Event, as_batch
 from clew.model.graph import Node
 from clew.model.operator import Assigned, Operator
 from clew.model.source import Source
-from clew.model.values import decode, encode
+from clew.model.values import decode, encode, encode_key
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
 from clew.protocol.state import StateView
@@ -30,7 +30,7 @@ class Surroundings(Protocol):
         """The clock."""
 
     def seed(self) -> int:
-        """A fresh number to begin a move's chance with."""
+        """A fresh random number, to begin a move's chance with or to tell executions apart."""
 
     def read(self, connection: str, query: Any) -> Any:
         """Executes a read action on an outside system."""
@@ -95,10 +95,10 @@ class MoveContext:
         return self._backlogs[-1]
 
     def timer(self, name: Hashable, at: float) -> None:
-        self.timers[encode(name)] = float(at)
+        self.timers[encode_key(name)] = float(at)
 
     def cancel(self, name: Hashable) -> None:
-        self.timers[encode(name)] = None
+        self.timers[encode_key(name)] = None
 
     def read(self, connection: str, query: Any = None) -> pa.RecordBatch:
         if not self.is_reading:
@@ -113,7 +113,7 @@ class MoveContext:
         return effect
 
     def uses(self, *input_sets: Hashable) -> None:
-        self.keys = tuple(dict.fromkeys(encode(each) for each in input_sets))
+        self.keys = tuple(dict.fromkeys(encode_key(each) for each in input_sets))
 
     def changes(self) -> was.Changes:
         """What the move changed; the next move begins with nothing."""
@@ -141,9 +141,10 @@ class Moves:
     def __init__(self, node: Node, definition: Operator | Source, around: Surroundings) -> None:
         self.node = node
         self.definition: Any = definition
+        self.around = around
         self.ctx = MoveContext(node, around)
         self.reading: tuple[int, bytes | None, Iterator[Any]] | None = None
-        self.executions = 0
+        self.execution = 0
         self._run: dict[type, Callable[[Any], was.MoveResult]] = {
             does.Fold: self._fold,
             does.Refold: self._refold,
@@ -164,6 +165,11 @@ class Moves:
                 f"so it may only prepare event state. Change state in assign() or generate()."
             )
         self.ctx.choices()
+
+    def saved(self, state: Mapping[bytes, bytes | None]) -> None:
+        """A commit with these changes of the state is durable; to be called between two moves."""
+        if state:
+            self.ctx.state.saved(state)
 
     def perform(self, move: does.Move) -> was.MoveResult:
         """Runs a move."""
@@ -200,9 +206,9 @@ class Moves:
         pairs: list[tuple[Any, Any, bytes, bytes | None]] = []
         for each in self.definition.assign(event, self.ctx):
             if isinstance(each, Assigned):
-                pairs.append((each.key, each.note, encode(each.key), encode(each.note)))
+                pairs.append((each.key, each.note, encode_key(each.key), encode(each.note)))
             else:
-                pairs.append((each, None, encode(each), None))
+                pairs.append((each, None, encode_key(each), None))
         if len(pairs) > 1 and len({data for _, _, data, _ in pairs}) < len(pairs):
             raise MoveError(
                 f"operator {self.node.name!r}: assign() returned the same Input Set twice for event {event}; "
@@ -237,7 +243,7 @@ class Moves:
         choices = self.ctx.choices()
         if group is None:
             return was.Answered(None, choices)
-        keys = tuple(encode(key) for key in group) if isinstance(group, list | tuple) else ()
+        keys = tuple(encode_key(key) for key in group) if isinstance(group, list | tuple) else ()
         if not keys or len(set(keys)) < len(keys):
             raise MoveError(
                 f"operator {self.node.name!r}: ready() answered with the group {group!r}; expected a list of one or "
@@ -268,7 +274,7 @@ class Moves:
             destination, data = output[:2]
             attributes = output[2] if len(output) == 3 else NO_ATTRIBUTES
             if attributes:
-                encode(attributes)  # Raises now rather than in the commit.
+                attributes = decode(encode(attributes))  # The operator may use its dictionary again.
             if destination not in self.node.outputs and destination not in self.node.writes:
                 raise MoveError(
                     f"operator {self.node.name!r} yielded records for {destination!r}; its output ports are "
@@ -292,6 +298,8 @@ class Moves:
     def _plan(self, move: does.Plan) -> was.Planned:
         self.reading = None
         action = self._guard("plan", lambda: self.definition.plan(self.ctx))
+        if self.ctx.timers:
+            raise MoveError(f"source {self.node.name!r}: plan() set a timer; sources have none. Use poll_s instead.")
         description = None if action is None else encode(action)
         return was.Planned(description, self.ctx.changes(), self.ctx.choices())
 
@@ -299,7 +307,7 @@ class Moves:
         is_replayable = self.definition.is_replayable
         if self.reading is None or self.reading[0] != move.action or (is_replayable and self.reading[1] != move.offset):
             offset = None if move.offset is None else decode(move.offset)
-            self.executions += 1
+            self.execution = self.around.seed()
             reader = self._guard("read", lambda: iter(self.definition.read(decode(move.description), offset)))
             self.reading = (move.action, move.offset, reader)
         _, position, reader = self.reading
@@ -320,7 +328,7 @@ class Moves:
             position = encode(offset)
             items.append((as_batch(data), position))
         self.reading = (move.action, position, reader)
-        got = was.Got(tuple(items), is_complete, self.executions, self.ctx.now)
+        got = was.Got(tuple(items), is_complete, self.execution, self.ctx.now)
         self.ctx.choices()
         return got
 

@@ -20,7 +20,7 @@ Requires = tuple[tuple[str, int], ...]
 class OutChannel:
     """One receiver of a port."""
 
-    __slots__ = ("acked", "channel", "released", "sent", "session")
+    __slots__ = ("acked", "channel", "pressure", "released", "sent", "session")
 
     def __init__(self, channel: Channel) -> None:
         self.channel = channel
@@ -28,6 +28,7 @@ class OutChannel:
         self.sent = 0
         self.acked = 0
         self.released = IdSet()
+        self.pressure = 0
 
 
 class OutPort:
@@ -73,9 +74,14 @@ class OutPort:
             receiver.sent = assigned
             receiver.acked = max(receiver.acked, assigned)
 
-    def acked(self, channel: Channel, assigned: int, released: IdSet) -> None:
+    def broken(self, channel: Channel) -> None:
+        """Ends the session; the receiver will begin another."""
+        self._receiver(channel).session = None
+
+    def acked(self, channel: Channel, assigned: int, released: IdSet, pressure: int) -> None:
         """Takes an acknowledgement; what it says is durable, so a late one is only old, never wrong."""
         receiver = self._receiver(channel)
+        receiver.pressure = pressure
         receiver.acked = max(receiver.acked, assigned)
         receiver.sent = max(receiver.sent, assigned)
         receiver.released.update(released)
@@ -103,6 +109,10 @@ class OutPort:
     def backlog(self) -> int:
         """How far the slowest receiver is behind."""
         return self.last - min((receiver.acked for receiver in self.channels), default=self.last)
+
+    def pressure(self) -> int:
+        """How much waits on the fullest way behind this port."""
+        return max((self.last - each.acked + each.pressure for each in self.channels), default=0)
 
     def released(self) -> IdSet:
         """What every receiver has released; all that is durable, if there is none."""

@@ -61,6 +61,7 @@ class ReplicaKernel:
             was.Started: self.on_started,
             was.Buried: self.on_buried,
             was.Ticked: self.on_ticked,
+            was.Broken: self.on_broken,
             was.Connected: self.on_connected,
             was.Acked: self.on_acked,
             was.Committed: self.on_committed,
@@ -92,6 +93,8 @@ class ReplicaKernel:
         for port in self.ports.values():
             port.restore(counters.get(f"out:{port.name}", 0))
             effects.extend(does.Hello(receiver.channel, self.incarnation) for receiver in port.channels)
+            if not port.channels:
+                self._forget(port)  # Nobody will say so.
         for writer in self.writers.values():
             last, done = counters.get(f"out:{writer.name}", 0), counters.get(f"written:{writer.name}", 0)
             writer.restore(last, done, given.is_predecessor_dead)
@@ -122,10 +125,15 @@ class ReplicaKernel:
         self._pump(effects)
         self._proceed(effects)
 
+    def on_broken(self, given: was.Broken, effects: list[Effect]) -> None:
+        """A channel lost what was under way: its receiver begins a new session."""
+        if given.channel.sender == self.replica and given.channel.output in self.ports:
+            self.ports[given.channel.output].broken(given.channel)
+
     def on_acked(self, given: was.Acked, effects: list[Effect]) -> None:
         """A receiver is durably further on; what all have released can be forgotten."""
         port = self.ports[given.channel.output]
-        port.acked(given.channel, given.assigned, given.released)
+        port.acked(given.channel, given.assigned, given.released, given.pressure)
         self._forget(port)
         self._pump(effects)
         self._proceed(effects)
@@ -189,7 +197,10 @@ class ReplicaKernel:
                 self._forget(port)
 
     def _decided(self, decision: object, weight: int = 1) -> None:
-        """A move's result has joined the history."""
+        """A move's result has joined the history; the clock is at least where the move saw it."""
+        choices = getattr(decision, "choices", None)
+        if choices is not None and choices.now > self.now:
+            self.now = choices.now
         self.position += weight
         self.pending.journal.append(decision)
         if weight:
@@ -214,9 +225,13 @@ class ReplicaKernel:
     # Doing
 
     def _proceed(self, effects: list[Effect]) -> None:
-        """Begins the next move if there is one, commits when there is none or enough is pending."""
-        is_idle = not self._next_move(effects)
-        if is_idle or self.moves_pending >= self.settings.commit_max:
+        """Begins the next move if there is one; commits when there is none, or enough is pending.
+
+        When enough is pending while a commit is under way, moves wait for it: memory is bounded.
+        """
+        if self.moves_pending >= self.settings.commit_max:
+            self._flush(effects)
+        if self.moves_pending < self.settings.commit_max and not self._next_move(effects):
             self._flush(effects)
         self._complete(effects)
 
@@ -279,6 +294,11 @@ class ReplicaKernel:
             if self.node.capture.is_on:
                 self.pending.state_versions.append((self.state_version, changes.state))
 
+    def _pressure(self) -> int:
+        """How many events and write actions wait on the fullest way from here to the end of the pipeline."""
+        waiting = max((writer.last - writer.done for writer in self.writers.values()), default=0)
+        return max((port.pressure() for port in self.ports.values()), default=0) + waiting
+
     def _set_alarm(self, at: float, effects: list[Effect]) -> None:
         if self.alarm is None or at < self.alarm:
             self.alarm = at
@@ -296,6 +316,8 @@ class ReplicaKernel:
         capture = self.node.capture
         if not capture.is_on or self.is_surveying:
             return
+        if not self.closed_since_survey and all(keep is None for keep in capture.targets.values()):
+            return  # Nothing can have become removable.
         self.is_surveying = True
         self.closed_since_survey = 0
         released = {port.name: port.released() for port in self.ports.values()}

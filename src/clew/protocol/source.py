@@ -83,7 +83,7 @@ class SourceKernel(ReplicaKernel):
         return True
 
     def _is_throttled(self) -> bool:
-        return any(port.backlog() >= self.settings.backlog_max for port in self.ports.values())
+        return self._pressure() >= self.settings.backlog_max
 
     def _index(self) -> int:
         assert self.action is not None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, MutableMapping
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from typing import Any
 
-from clew.model.values import decode, encode
+from clew.model.values import decode, encode, encode_key
 
 _PLAIN = (type(None), bool, int, float, str, bytes)
 
@@ -22,18 +23,25 @@ class StateView(MutableMapping[Any, Any]):
     [[1, 2]]
     """
 
-    __slots__ = ("_encoded", "_is_loaded", "_load", "_load_all", "_touched", "_values")
+    __slots__ = ("_encoded", "_is_loaded", "_load", "_load_all", "_touched", "_unsaved", "_values", "kept_max")
 
     def __init__(
-        self, load: Callable[[bytes], bytes | None], load_all: Callable[[], list[tuple[bytes, bytes]]]
+        self,
+        load: Callable[[bytes], bytes | None],
+        load_all: Callable[[], list[tuple[bytes, bytes]]],
+        kept_max: int = 10_000,
     ) -> None:
         self._load = load
         self._load_all = load_all
+        self.kept_max = kept_max
+        """How many keys are kept in memory; more only as long as their changes are not durable."""
         self._is_loaded = False
         self._values: dict[Any, Any] = {}
         """Values that are there; a key that was looked for and not found is in `_encoded` with None."""
         self._encoded: dict[Any, bytes | None] = {}
         self._touched: dict[Any, None] = {}
+        self._unsaved: dict[bytes, deque[bytes | None]] = {}
+        """Changes that may not be durable yet, oldest first; only for them is memory ahead of the log."""
 
     def __getitem__(self, key: Any) -> Any:
         if key not in self._encoded:
@@ -62,7 +70,7 @@ class StateView(MutableMapping[Any, Any]):
 
     def __iter__(self) -> Iterator[Any]:
         self._fetch_all()
-        return iter(sorted(self._values, key=encode))  # As the log orders them: the same before and after a crash.
+        return iter(sorted(self._values, key=encode_key))  # The log's order: the same before and after a crash.
 
     def __len__(self) -> int:
         self._fetch_all()
@@ -77,12 +85,34 @@ class StateView(MutableMapping[Any, Any]):
             value = encode(self._values[key]) if key in self._values else None
             if value != self._encoded.get(key):
                 self._encoded[key] = value
-                changed[encode(key)] = value
+                name = encode_key(key)
+                changed[name] = value
+                self._unsaved.setdefault(name, deque()).append(value)
+                if value is not None and type(self._values[key]) not in _PLAIN:
+                    self._values[key] = decode(value)  # What shares an object with it now would not after a crash.
         self._touched.clear()
         return changed
 
+    def saved(self, changes: Mapping[bytes, bytes | None]) -> None:
+        """These changes are durable; keys whose last change is durable need not be kept."""
+        for name, value in changes.items():
+            waiting = self._unsaved.get(name)
+            while waiting and waiting.popleft() != value:
+                pass
+            if not waiting:
+                self._unsaved.pop(name, None)
+        if len(self._encoded) > self.kept_max and not self._touched:
+            self._evict()
+
+    def _evict(self) -> None:
+        self._is_loaded = False
+        surplus = len(self._encoded) - self.kept_max // 2
+        for key in [each for each in self._encoded if encode_key(each) not in self._unsaved][:surplus]:
+            del self._encoded[key]
+            self._values.pop(key, None)
+
     def _fetch(self, key: Any) -> None:
-        data = None if self._is_loaded else self._load(encode(key))
+        data = None if self._is_loaded else self._load(encode_key(key))
         self._encoded[key] = data
         if data is not None:
             self._values[key] = decode(data)

@@ -62,7 +62,7 @@ class Writer:
             self.cache[output.event.id] = output
 
     def fetched(self, outputs: tuple[Output, ...]) -> None:
-        """Takes write actions read from the log; if the next one is gone, a successor has done it, and this one ends."""
+        """Takes write actions read from the log; if the next one is gone, a successor has done it."""
         self.is_fetching = False
         for output in outputs:
             self.cache[output.event.id] = output

@@ -7,12 +7,13 @@ from typing import Any
 
 from clew.model.history import Cursor, Output, Transaction
 from clew.model.names import Channel, Replica
+from clew.model.ranges import IdSet
 
 
 class Shelf:
     """What one replica has committed."""
 
-    __slots__ = ("cursors", "journal", "lineage", "outputs", "pairs", "reads")
+    __slots__ = ("before", "cursors", "forgotten", "journal", "lineage", "outputs", "pairs", "reads", "targets")
 
     def __init__(self) -> None:
         self.cursors: dict[Channel, Cursor] = {}
@@ -22,6 +23,11 @@ class Shelf:
         self.lineage: dict[tuple[str, int], list[int]] = defaultdict(list)
         self.reads: dict[int, list[int]] = defaultdict(list)
         """Numbers of the read actions that the generation of an Input Set used."""
+        self.before: dict[tuple[str, int], dict[str, int]] = {}
+        """For each output, how many outputs each destination had when it was committed, itself included."""
+        self.forgotten: dict[str, IdSet] = defaultdict(IdSet)
+        self.targets: dict[int, list[tuple[str, int]]] = defaultdict(list)
+        """The outputs that came from an Input Set."""
 
     def add(self, transaction: Transaction) -> None:
         """Takes a transaction that became durable."""
@@ -29,13 +35,17 @@ class Shelf:
         self.journal.extend(transaction.journal)
         for output in transaction.outputs:
             self.outputs[output.event.port].append(output)
+            self.before[output.event.port, output.event.id] = {port: len(made) for port, made in self.outputs.items()}
         for pair in transaction.pairs:
             self.pairs[pair.serial].add((pair.channel, pair.event))
         for port, number, serial in transaction.lineage:
             self.lineage[port, number].append(serial)
+            self.targets[serial].append((port, number))
         for serial, kind, number in transaction.uses:
             if kind == "read":
                 self.reads[serial].append(number)
+        for port, first, last in transaction.forget_outputs:
+            self.forgotten[port].add_range(first, last)
 
 
 Archive = dict[Replica, Shelf]

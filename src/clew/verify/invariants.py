@@ -30,8 +30,10 @@ class Invariants:
         logged = shelf.outputs[event.port]
         if event.id > len(logged) or not logged[event.id - 1].event.same(event):
             raise Violation(f"{replica}: event {event} is sent although it is not durable")
-        for connection, number in logged[event.id - 1].requires:
-            if not self.outside.has(self.log_id, replica, connection, shelf.outputs[connection][number - 1]):
+        node = self.graph.nodes[replica.operator]
+        for connection in node.writes if node.writes_first else ():
+            number = shelf.before[event.port, event.id].get(connection, 0)
+            if number and not self.outside.has(self.log_id, replica, connection, shelf.outputs[connection][number - 1]):
                 raise Violation(f"{replica}: event {event} is sent before write {connection}/{number} is done")
 
     def on_ack(self, replica: Replica, effect: does.Ack) -> None:
@@ -49,7 +51,7 @@ class Invariants:
         if effect.number > len(self.archive[replica].outputs[effect.connection]):
             raise Violation(f"{replica}: write {effect.connection}/{effect.number} is begun before it is durable")
 
-    def on_commit(self, replica: Replica, transaction: Transaction) -> None:
+    def on_commit(self, replica: Replica, transaction: Transaction, now: float) -> None:
         """Ids continue without gaps; cursors only grow; only what every receiver has released is forgotten."""
         shelf = self.archive[replica]
         counts: dict[str, int] = {}
@@ -66,6 +68,21 @@ class Invariants:
             for channel in self.graph.outbound(replica):
                 if channel.output == port:
                     self._on_forget(replica, channel, first, last)
+            self._on_forget_target(replica, port, first, last, now)
+        gone = {(port, number) for port, first, last in transaction.forget_outputs for number in range(first, last + 1)}
+        for serial in transaction.forget_sets:
+            for port, number in shelf.targets.get(serial, ()):
+                if (port, number) not in gone and number not in shelf.forgotten[port]:
+                    raise Violation(f"{replica}: forgets Input Set {serial}, which {port}/{number} came from")
+
+    def _on_forget_target(self, replica: Replica, port: str, first: int, last: int, now: float) -> None:
+        """What a lineage scope promises to keep stays."""
+        targets = self.graph.nodes[replica.operator].capture.targets
+        if port in targets:
+            keep_s = targets[port]
+            for output in self.archive[replica].outputs[port][first - 1 : last]:
+                if keep_s is None or output.created > now - keep_s:
+                    raise Violation(f"{replica}: forgets {output.event}, which a lineage scope still keeps")
 
     def _on_forget(self, replica: Replica, channel: Channel, first: int, last: int) -> None:
         cursor = self.archive[channel.receiver].cursors.get(channel)

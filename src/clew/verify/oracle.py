@@ -20,10 +20,11 @@ from clew.model.event import Event, as_batch, same_batch
 from clew.model.graph import Graph, Node
 from clew.model.names import Channel, Replica
 from clew.model.operator import Assigned
-from clew.model.values import decode, encode
+from clew.model.values import decode, encode, encode_key
 from clew.protocol import decisions as did
 from clew.protocol.inputs import Choices
 from clew.verify.archive import Archive, Shelf
+from clew.verify.brief import brief
 from clew.verify.outside import Outside
 
 
@@ -56,10 +57,32 @@ def _judge_writes(replica: Replica, connection: str, shelf: Shelf, outside: Outs
 
 
 class _State(UserDict[Any, Any]):
-    """The state: its keys come in the order of their bytes, whenever they were set."""
+    """The state: its keys come in the order of their bytes, and no two of its values share an object between moves."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._touched: dict[Any, None] = {}
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(sorted(self.data, key=encode))
+        return iter(sorted(self.data, key=encode_key))
+
+    def __getitem__(self, key: Any) -> Any:
+        self._touched[key] = None
+        return self.data[key]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._touched[key] = None
+        self.data[key] = value
+
+    def settle(self) -> None:
+        """A move is over: values are from now on what their bytes say."""
+        for key in self._touched:
+            if key in self.data and type(self.data[key]) in (list, dict, set, tuple):
+                self.data[key] = decode(encode(self.data[key]))
+        self._touched.clear()
+
+
+_EARLY = Choices(0.0, 0)
 
 
 class _Context:
@@ -121,6 +144,7 @@ class _Run:
         self.made: dict[str, int] = dict.fromkeys((*self.node.outputs, *self.node.writes), 0)
         self.definition: Any = copy.deepcopy(self.node.definition)
         self.ctx = _Context()
+        self.clock = 0.0
         self.definition.open(self.ctx)
 
     def expect(self, port: str, batch: pa.RecordBatch | None) -> int:
@@ -158,8 +182,9 @@ class _OperatorRun(_Run):
         self.group: list[Any] | None = None
         is_closed = False
         for decision in self.shelf.journal:
+            self.ctx.state.settle()
             if is_closed:
-                raise Violation(f"{self.replica}: {decision} was decided after the operator had finished")
+                raise Violation(f"{self.replica}: {brief(decision)} was decided after the operator had finished")
             match decision:
                 case did.Took():
                     self._expect_quiet(decision)
@@ -181,14 +206,20 @@ class _OperatorRun(_Run):
                     is_closed = True
                     self._closed(decision)
                 case _:
-                    raise Violation(f"{self.replica}: {decision} is no decision of an operator")
+                    raise Violation(f"{self.replica}: {brief(decision)} is no decision of an operator")
+            self.clock = max(self.clock, getattr(decision, "choices", _EARLY).now)
         if not is_closed:
             raise Violation(f"{self.replica}: the operator never finished")
         self.expect_end()
 
     def _expect_quiet(self, decision: object) -> None:
         if self.must_ask or self.group is not None:
-            raise Violation(f"{self.replica}: {decision} came before ready() was asked until it was empty")
+            raise Violation(f"{self.replica}: {brief(decision)} came before ready() was asked until it was empty")
+        if isinstance(decision, did.Rang):
+            return
+        for name, at in self.ctx.timers.items():
+            if at <= self.clock:
+                raise Violation(f"{self.replica}: {brief(decision)} came before timer {name!r}, due at {at}, rang")
 
     def _next(self, channel: Channel, number: int, is_end: bool) -> Event:
         expected = self.taken[channel] = self.taken[channel] + 1
@@ -226,23 +257,24 @@ class _OperatorRun(_Run):
             raise Violation(f"{self.replica}: generated {group}, but ready() had answered {self.group}")
         self.group = None
         self.must_ask = True
-        self._generation(self.definition.generate(group, self.ctx.given(decision.choices)), group)
+        made = self.definition.generate(group, self.ctx.given(decision.choices))
+        self._generation(made, group, decision.choices)
 
-    def _generation(self, outputs: Any, group: list[Any]) -> None:
+    def _generation(self, outputs: Any, group: list[Any], choices: Choices) -> None:
         made = []
         for port, data, *attributes in outputs or ():
             used = group if self.ctx.used is None else list(self.ctx.used)
-            made.append((port, as_batch(data), used, attributes[0] if attributes else {}))
+            made.append((port, as_batch(data), used, dict(attributes[0]) if attributes else {}))
         for port, batch, used, attributes in made:
             number = self.expect(port, batch)
             if dict(self.shelf.outputs[port][number - 1].event.attributes) != attributes:
                 raise Violation(f"{self.replica}.{port}: event {number} has other attributes than without failures")
             if port in self.node.capture.outputs:
-                self._expect_lineage(port, number, used)
+                self._expect_lineage(port, number, used, len(choices.reads))
         for key in group:
             self.sets.pop(key, None)
 
-    def _expect_lineage(self, port: str, number: int, used: list[Any]) -> None:
+    def _expect_lineage(self, port: str, number: int, used: list[Any], reads: int) -> None:
         expected = {event for key in used for event in self.sets.get(key, ())}
         serials = self.shelf.lineage.get((port, number), [])
         captured = {event for serial in serials for event in self.shelf.pairs[serial]}
@@ -251,9 +283,18 @@ class _OperatorRun(_Run):
                 f"{self.replica}.{port}/{number}: captured lineage is {_events(captured)}; "
                 f"the inputs truly used are {_events(expected)}"
             )
+        for serial in serials:
+            if len(self.shelf.reads.get(serial, ())) != reads:
+                raise Violation(
+                    f"{self.replica}.{port}/{number}: {len(self.shelf.reads.get(serial, ()))} read actions are in its "
+                    f"lineage; {reads} were used"
+                )
 
     def _rang(self, decision: did.Rang) -> None:
         name = decode(decision.name)
+        first = min(((at, encode_key(each)) for each, at in self.ctx.timers.items()), default=None)
+        if first is not None and first[1] != encode_key(name):
+            raise Violation(f"{self.replica}: timer {name!r} rang before {decode(first[1])!r}, which was due earlier")
         at = self.ctx.timers.pop(name, None)
         if at is None or at > decision.choices.now:
             raise Violation(f"{self.replica}: timer {name!r} rang at {decision.choices.now}; it was set for {at}")
@@ -266,7 +307,8 @@ class _OperatorRun(_Run):
             if channel not in self.ended or taken != sent:
                 raise Violation(f"{self.replica}: finished after {taken} of {sent} events of {channel}")
         group = list(self.sets)
-        self._generation(self.definition.finish(group, self.ctx.given(decision.choices)), group)
+        made = self.definition.finish(group, self.ctx.given(decision.choices))
+        self._generation(made, group, decision.choices)
         for port in self.node.outputs:
             self.expect(port, None)
 

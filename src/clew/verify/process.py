@@ -80,6 +80,7 @@ class Disk(Actor):
         if fault is FaultKind.AFTER:
             world.crash(process)
         else:
+            process.moves.saved(commit.transaction.state)
             process.take(was.Committed(commit.number))
 
 
@@ -107,13 +108,31 @@ class Request(Actor):
             fault = None
         world.disable(self)
         process.requests.pop(self.connection, None)
-        world.write(process, self.connection, self.output)
+        if fault is not FaultKind.LOSE or world.chance.random() < 0.5:
+            world.write(process, self.connection, self.output)
         if fault is FaultKind.AFTER:
             world.crash(process)
         elif fault is FaultKind.LOSE and process.is_running:
             process.take(was.WriteUnknown(self.connection, self.output.event.id))
         elif process.is_running:
             process.take(was.Written(self.connection, self.output.event.id))
+
+
+class Answers(Actor):
+    """What a process asked its log or an outside system for, on its way back to it."""
+
+    __slots__ = ("inputs", "process")
+
+    def __init__(self, process: Process) -> None:
+        super().__init__()
+        self.process = process
+        self.inputs: deque[was.Input] = deque()
+
+    def act(self, world: World) -> None:
+        given = self.inputs.popleft()
+        if not self.inputs:
+            world.disable(self)
+        self.process.take(given)
 
 
 class Restart(Actor):
@@ -159,6 +178,7 @@ class Process(Actor):
         self.is_complete = False
         self.effects: deque[does.Effect] = deque()
         self.disk = Disk(self)
+        self.answers = Answers(self)
         self.requests: dict[str, Request] = {}
         self.links: dict[tuple[Channel, bool], Link] = {}
         node = world.graph.nodes[replica.operator]
@@ -247,8 +267,18 @@ class Process(Actor):
         try:
             result = self.moves.perform(effect)
         except MoveError as error:
-            raise Violation(str(error)) from error
+            self._blame(str(error), error)
+            return
         self.take(result)
+
+    def _blame(self, message: str, error: Exception | None = None) -> None:
+        """User code failed; unless a successor has taken over, whose state a lazy look into the log may have shown."""
+        if self.world.commit(self, Transaction()):
+            raise Violation(message) from error
+
+    def _answer(self, given: was.Input) -> None:
+        self.answers.inputs.append(given)
+        self.world.enable(self.answers)
 
     def do_commit(self, effect: does.Commit) -> None:
         """Begins a commit; it becomes durable later, or never."""
@@ -269,7 +299,7 @@ class Process(Actor):
         """Sends an acknowledgement."""
         if self.world.invariants is not None:
             self.world.invariants.on_ack(self.replica, effect)
-        message = was.Acked(effect.channel, effect.session, effect.assigned, effect.released)
+        message = was.Acked(effect.channel, effect.session, effect.assigned, effect.released, effect.pressure)
         self._link(effect.channel, False).messages.append(message)
 
     def do_hello(self, effect: does.Hello) -> None:
@@ -292,12 +322,12 @@ class Process(Actor):
     def do_fetch(self, effect: does.Fetch) -> None:
         """Reads outputs of its own log."""
         outputs = self.log.outputs(effect.port, effect.first, effect.limit)
-        self.take(was.Fetched(effect.port, effect.first, tuple(outputs)))
+        self._answer(was.Fetched(effect.port, effect.first, tuple(outputs)))
 
     def do_fetch_effect(self, effect: does.FetchEffect) -> None:
         """Reads a stored effect of its own log."""
         stored = self.log.effect(effect.action, effect.first, effect.limit)
-        self.take(was.EffectFetched(effect.action, tuple(stored)))
+        self._answer(was.EffectFetched(effect.action, tuple(stored)))
 
     def do_pull(self, effect: does.Pull) -> None:
         """Reads events of its senders' logs."""
@@ -309,11 +339,11 @@ class Process(Actor):
                     return  # A successor has finished with it; this process is fenced and has ended.
                 raise Violation(f"{self.replica}: undone event {channel.sender}.{channel.output}/{number} is gone")
             events.extend(found)
-        self.take(was.Pulled(tuple(events)))
+        self._answer(was.Pulled(tuple(events)))
 
     def do_survey(self, effect: does.Survey) -> None:
         """Asks its own log what can go."""
-        self.take(was.Surveyed(self.log.expired(effect.released, effect.targets)))
+        self._answer(was.Surveyed(self.log.expired(effect.released, effect.targets)))
 
     def do_write(self, effect: does.Write) -> None:
         """Sends a write action to an outside system."""
@@ -329,7 +359,7 @@ class Process(Actor):
         """Asks an outside system whether a write action is in."""
         world = self.world
         is_in = world.outside.has(world.store.log_id, self.replica, effect.connection, effect.output)
-        self.take(was.Checked(effect.connection, effect.number, is_in))
+        self._answer(was.Checked(effect.connection, effect.number, is_in))
 
     def do_alarm(self, effect: does.Alarm) -> None:
         """Waits for a time."""
@@ -341,7 +371,7 @@ class Process(Actor):
 
     def do_fail(self, effect: does.Fail) -> None:
         """Cannot go on."""
-        raise Violation(effect.message)
+        self._blame(effect.message)
 
 
 _PERFORM: dict[type, Callable[[Process, Any], None]] = {

@@ -20,12 +20,14 @@ class FaultKind(StrEnum):
     PAUSE = "pause"
     """The process stops, is taken for dead and replaced, and wakes up later."""
     LOSE = "lose"
-    """The answer to a write action is lost while the process lives on; nothing else loses its answer this way."""
+    """The next write action, or the answer to it, is lost while the process lives on."""
+    BREAK = "break"
+    """A connection of the process loses what is under way on it, in both directions; both ends live on."""
     POWER = "power"
     """All processes die at once."""
 
 
-_FAULT = re.compile(r"(crash|after|pause|lose|power)@(\d+)(?:\+(\d+))?\Z")
+_FAULT = re.compile(r"(crash|after|pause|lose|break|power)@(\d+)(?:\+(\d+))?\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +51,8 @@ class Fault:
         found = _FAULT.match(text.strip())
         if found is None:
             raise ClewError(
-                f"the fault {text!r} cannot be read; expected crash@N, after@N, pause@N+LENGTH, lose@N or power@N, "
-                f"where N is the number of a point of the run."
+                f"the fault {text!r} cannot be read; expected crash@N, after@N, pause@N+LENGTH, lose@N, break@N or "
+                f"power@N, where N is the number of a point of the run."
             )
         kind, at, length = found.groups()
         return Fault(FaultKind(kind), int(at), int(length or 0))
@@ -87,7 +89,7 @@ class Schedule:
         """A random schedule for a run of about so many points; the seed alone decides it."""
         chance = random.Random(f"schedule {seed}")
         often = [FaultKind.CRASH, FaultKind.AFTER, FaultKind.PAUSE]
-        kinds = [*often * 3, FaultKind.CRASH, FaultKind.LOSE, FaultKind.POWER]
+        kinds = [*often * 3, FaultKind.CRASH, FaultKind.LOSE, FaultKind.BREAK, FaultKind.BREAK, FaultKind.POWER]
         faults = []
         for _ in range(chance.randint(1, faults_max) if faults_max else 0):
             kind = chance.choice(kinds)

@@ -8,6 +8,7 @@ from clew.errors import ClewError, Violation
 from clew.model.graph import Graph
 from clew.verify.oracle import judge
 from clew.verify.parts import HEALTHY, Parts
+from clew.verify.rest import judge_rest
 from clew.verify.schedule import Schedule
 from clew.verify.world import World
 
@@ -53,6 +54,7 @@ def simulate(
     try:
         world.run(steps_max)
         judge(graph, world.archive, world.outside, world.store.log_id)
+        judge_rest(graph, world.reader, world.archive)
     except Violation as error:
         violation = str(error)
     finally:

@@ -67,6 +67,7 @@ class World:
         self.current: dict[Replica, Process] = {}
         self.zombies: list[Process] = []
         self.restarts = 0
+        self.is_settled = False
         for replica in graph.replicas:
             self.enable(Restart(replica))
 
@@ -99,7 +100,9 @@ class World:
             if self.wakes:
                 self._wake()
             if not ready and not self._idle():
-                return
+                if self.is_settled:
+                    return
+                self._settle()
             self.now += 0.0001
             if self.steps % 64 == 0:
                 self._tick()
@@ -135,6 +138,12 @@ class World:
         self._tick()
         return True
 
+    def _settle(self) -> None:
+        """All have finished: everyone looks at the clock once more and forgets what it can."""
+        self.is_settled = True
+        for process in list(self.current.values()):
+            process.take(was.Ticked(self.now))
+
     def _is_complete(self, replica: Replica) -> bool:
         process = self.current.get(replica)
         return process is not None and process.is_complete
@@ -147,6 +156,7 @@ class World:
 
     def start(self, replica: Replica) -> None:
         """Begins the next incarnation of a replica."""
+        self.is_settled = False
         log = self.store.open(replica)
         process = Process(self, replica, log)
         self.current[replica] = process
@@ -163,6 +173,7 @@ class World:
         """A process dies, with all it had in memory; what it had under way may or may not happen."""
         process.is_alive = False
         self.disable(process)
+        self.disable(process.answers)
         process.effects.clear()
         disk = process.disk
         if disk.commit is not None:
@@ -206,6 +217,7 @@ class World:
         process.is_paused = True
         self.disable(process)
         self.disable(process.disk)
+        self.disable(process.answers)
         self.zombies.append(process)
         self.wakes.append((self.points + length, process))
         if self.trace is not None:
@@ -230,6 +242,8 @@ class World:
                 self.enable(process)
             if process.disk.commit is not None:
                 self.enable(process.disk)
+            if process.answers.inputs:
+                self.enable(process.answers)
             for request in process.requests.values():
                 self.enable(request)
 
@@ -242,7 +256,11 @@ class World:
 
     def strike(self, process: Process, what: str) -> FaultKind | None:
         """The fault that is due strikes; tells the caller whether to go on and what to do afterwards."""
-        fault = self.faults.popleft()
+        due = (each for each in self.faults if each.at <= self.points)
+        fault = next((each for each in due if each.kind is not FaultKind.LOSE or what == "write"), None)
+        if fault is None:
+            return None  # Losing a write waits for a write.
+        self.faults.remove(fault)
         self.strike_at = self.faults[0].at if self.faults else _NEVER
         self.fault_log.append((self.points, str(fault.kind), process.replica))
         if self.trace is not None:
@@ -260,7 +278,26 @@ class World:
             case FaultKind.PAUSE:
                 self.pause(process, fault.length)
                 return FaultKind.CRASH  # It does not go on now.
+            case FaultKind.BREAK:
+                self._break(process)
+                return None
         return fault.kind
+
+    def _break(self, process: Process) -> None:
+        """A connection is lost and made again: what was under way is gone, and both ends hear of it."""
+        channels = [*self.graph.inbound(process.replica), *self.graph.outbound(process.replica)]
+        if not channels:
+            return
+        channel = self.chance.choice(channels)
+        for end in (self.current.get(channel.sender), self.current.get(channel.receiver)):
+            for is_forward in (True, False):
+                link = None if end is None else end.links.get((channel, is_forward))
+                if link is not None:
+                    link.messages.clear()
+                    self.disable(link)
+        for end in (self.current.get(channel.sender), self.current.get(channel.receiver)):
+            if end is not None and end.is_running:
+                end.take(was.Broken(channel))
 
     # The disk
 
@@ -281,7 +318,7 @@ class World:
         except LogDamaged as error:
             raise Violation(f"{process.replica}: {error}") from error
         if self.invariants is not None:
-            self.invariants.on_commit(process.replica, transaction)
+            self.invariants.on_commit(process.replica, transaction, self.now)
         self.archive[process.replica].add(transaction)
         if self.trace is not None:
             self.note(process, f"committed {brief(transaction)}")

@@ -112,17 +112,31 @@ class AckedBeforeDurable(OperatorKernel):
         assert isinstance(move, does.Fold)
         super().on_folded(given, effects)
         inbound = self.inputs[move.channel]
-        effects.append(does.Ack(move.channel, inbound.session, inbound.assigned, inbound.released.copy()))
+        durable = inbound.cursor()._replace(assigned=inbound.durable, released=inbound.durable_released)
+        inbound.became_durable(inbound.cursor())
+        inbound.acknowledge(effects)
+        inbound.became_durable(durable)
 
 
 @canary("a second commit under way", pairs, r"a commit was begun while another was under way")
 class SecondCommit(OperatorKernel):
     """A commit begins before the one before it has ended, so that the later may be durable without the earlier."""
 
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.begun: dict[int, Transaction] = {}
+
     def _flush(self, effects: list[Effect]) -> None:
         if self.is_dirty:
             self.committing = None
         super()._flush(effects)
+        if self.committing is not None:
+            self.begun[self.commits] = self.committing
+
+    def on_committed(self, given: was.Committed, effects: list[Effect]) -> None:
+        last, self.commits, self.committing = self.commits, given.number, self.begun.pop(given.number)
+        super().on_committed(given, effects)
+        self.commits = max(self.commits, last)
 
 
 @canary("end of input taken for finished", pairs, r"stuck: nothing can happen any more; not finished: report$")

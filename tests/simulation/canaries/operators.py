@@ -42,6 +42,10 @@ class Pairs(clew.Operator):
             ctx.state["total"] = total = ctx.state.get("total", 0) + sum(xs)
             yield "out", [{"xs": xs, "total": total}]
 
+    def finish(self, input_sets: Sequence[int], ctx: clew.Context) -> Iterator[tuple[str, Any]]:
+        ctx.state["finished"] = True
+        yield from super().finish(input_sets, ctx)
+
 
 class Dice(clew.Operator):
     """Each number with a throw of the dice: a second generation gives something else."""

@@ -158,16 +158,11 @@ class ForgetsReleased(OperatorKernel):
 class RingsBeforeRefolding(OperatorKernel):
     """A timer that is due when a replica restarts is delivered at once, to a half-empty event state."""
 
-    def on_started(self, given: was.Started, effects: list[Effect]) -> None:
-        self.now = given.now
-        self.due.extend(name for name, at in given.recovered.timers.items() if at <= given.now)
-        super().on_started(given, effects)
-
     def _next_move(self, effects: list[Effect]) -> bool:
-        if self.move is None and self.undone and self.due:
-            name = self.due.popleft()
-            del self.timers[name]
-            return self._begin(does.Fire(name), effects)
+        for name, at in self.timers.items():
+            if self.move is None and self.undone and at <= self.now:
+                del self.timers[name]
+                return self._begin(does.Fire(name), effects)
         return super()._next_move(effects)
 
     def check(self) -> None:

@@ -33,7 +33,7 @@ class RepeatsUnknown(Writer):
             effects.append(Write(self.name, number, self.cache[number]))
 
 
-@canary("pending writes taken for done", pairs, OUTSIDE)
+@canary("pending writes taken for done", pairs, OUTSIDE + r"|is complete before write to/\d+ is done")
 class RestoresAsDone(Writer):
     """A restart takes every logged write action for executed, so that those of a crashed predecessor are lost."""
 

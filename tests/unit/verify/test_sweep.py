@@ -88,14 +88,14 @@ def test_faults_beyond_the_end_of_a_run_do_not_strike() -> None:
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_first_violation_ends_the_sweep_and_is_shrunk(jobs: int) -> None:
-    texts = [f"0:crash@1,crash@{at},pause@{at + 9}+9" for at in range(10, 90)]
+    texts = [f"0:pause@{at}+9" for at in range(1, 90)]
     tally = try_all("many", graph(Forgetful()), lambda *_: map(Schedule.parse, texts), jobs=jobs)
     assert not tally.is_good
     assert tally.found is not None
     assert tally.failed is not None
     assert 0 < tally.runs < len(texts)
     assert str(tally.found.schedule) == texts[tally.runs - 1]  # The first, however many are tried at a time.
-    assert len(tally.failed.schedule.faults) == 1
+    assert [fault.kind for fault in tally.failed.schedule.faults] == ["crash"]  # Simpler than a pause.
     assert "a run without failures produces" in (tally.failed.violation or "")
 
 

@@ -1,0 +1,54 @@
+"""The log at rest: when every operator has finished, nothing is left in the logs that nobody will need."""
+
+from __future__ import annotations
+
+from clew.errors import Violation
+from clew.log.contract import LogReader, ReplicaRows
+from clew.model.graph import Graph, Node
+from clew.verify.archive import Archive, Shelf
+
+
+def judge_rest(graph: Graph, reader: LogReader, archive: Archive) -> None:
+    """Raises a violation for work that was left, for rows that should be gone, and for rows that should have stayed."""
+    for replica in graph.replicas:
+        rows, node = reader.rows(replica), graph.nodes[replica.operator]
+        for what, left in (
+            ("open Input Sets", [serial for serial, _, is_closed in rows.sets if not is_closed]),
+            ("undone pairs", [pair for pair in rows.pairs if not pair.is_done]),
+            ("timers", list(rows.timers)),
+            ("unfinished read actions", [row for row in rows.reads if not row[4]]),
+        ):
+            if left:
+                raise Violation(f"{replica}: its log still has {what} after it finished: {left[:3]}")
+        if node.capture.is_on:
+            _judge_kept(node, rows, archive[replica])
+        elif not _feeds_capture(graph, node):
+            _judge_empty(node, rows)
+
+
+def _feeds_capture(graph: Graph, node: Node) -> bool:
+    """Whether some receiver keeps this operator's outputs for the sake of lineage."""
+    return any(
+        channel.input in graph.nodes[channel.receiver.operator].capture.inputs
+        for channel in graph.channels
+        if channel.sender.operator == node.name
+    )
+
+
+def _judge_empty(node: Node, rows: ReplicaRows) -> None:
+    """Without lineage, everything that was done is gone."""
+    for what, left in (("outputs", rows.outputs), ("pairs", rows.pairs), ("read actions", rows.reads)):
+        if left:
+            raise Violation(f"{node.name}: its log still has {len(left)} {what} that nobody needs, first {left[0]}")
+
+
+def _judge_kept(node: Node, rows: ReplicaRows, shelf: Shelf) -> None:
+    """What a scope keeps for ever is there, down to the pairs."""
+    present = {(row.port, row.id) for row in rows.outputs}
+    serials = {serial for serial, _, _ in rows.sets}
+    for port, keep_s in node.capture.targets.items():
+        if keep_s is None:
+            for output in shelf.outputs[port]:
+                number = output.event.id
+                if (port, number) not in present or not serials.issuperset(shelf.lineage.get((port, number), ())):
+                    raise Violation(f"{node.name}: {output.event} or its lineage is gone, although a scope keeps it")
