@@ -11,7 +11,7 @@ import clew
 from clew.operators.counted import Counted
 from clew.operators.stateless import Stateless
 
-Outputs = Iterator[tuple[str, Any]]
+Outputs = Iterator[tuple[str, Any] | tuple[str, Any, dict[str, Any]]]
 
 
 def numbers(count: int, first: int = 1, rows: int = 1, column: str = "x") -> list[pa.RecordBatch]:
@@ -179,8 +179,27 @@ class Chance(clew.Operator):
     def generate(self, keys: Sequence[int], ctx: clew.Context) -> Outputs:
         found = [value for key in keys for value in self.sets.pop(key)]
         for number in range(ctx.random.randrange(3)):
-            yield "out", row(x=sum(found), chance=ctx.random.random(), now=ctx.now, last=ctx.state["last"], number=number)
+            yield (
+                "out",
+                row(x=sum(found), chance=ctx.random.random(), now=ctx.now, last=ctx.state["last"], number=number),
+            )
         ctx.state["last"] = ctx.random.randrange(100)
+
+
+class OneReading(Counted):
+    """Batches of readings, and a watch: all readings of one read action come from one execution of it."""
+
+    def __init__(self, every: int, events_per_action: int) -> None:
+        super().__init__(every)
+        self.events_per_action = events_per_action
+
+    def apply(self, batches: list[pa.RecordBatch], ctx: clew.Context) -> Outputs:
+        for batch in batches:
+            for each in batch.to_pylist():
+                action = (each["x"] - 1) // self.events_per_action
+                if ctx.state.setdefault(("reading", action), each["reading"]) != each["reading"]:
+                    raise Fault(f"read action {action} mixes two executions")
+        yield "out", pa.Table.from_batches(batches)
 
 
 class WriteThenSend(Stateless):
@@ -426,7 +445,8 @@ class Noted(clew.Operator):
     def generate(self, keys: Sequence[int], ctx: clew.Context) -> Outputs:
         for key in keys:
             found = self.sets.pop(key)
-            yield "out", row(x=sum(number for number, _ in found), notes=repr([note for _, note in found]))
+            about = {"key": key, "noted": sum(note is not None for _, note in found)}
+            yield "out", row(x=sum(number for number, _ in found), notes=repr([note for _, note in found])), about
 
 
 class Lookup(Stateless):

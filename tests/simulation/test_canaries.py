@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-
-from clew.errors import Violation
-from clew.verify.simulator import simulate
 from tests.simulation.canaries import CANARIES, HABITATS, Canary, Habitat, Hunt
 from tests.simulation.canaries.hunt import STEPS_MAX
 from tests.simulation.canaries.tampering import TAMPERINGS, Tampering, judged
 from tests.simulation.canary_summary import PROPERTY
+
+from clew.errors import Violation
+from clew.verify.simulator import simulate
 
 REQUIRED = {
     "outputs sent before the commit",
@@ -57,7 +57,9 @@ def test_canary_is_caught(canary: Canary, record_property: Callable[[str, object
     catch = Hunt(canary.habitat.graph, canary.parts).catch(canary.expected)
     assert catch is not None, f"nothing sees that {canary.part.__doc__}"
     for report in (catch.found, catch.shrunk):
-        assert canary.expected.search(report.violation or ""), f"{report.schedule}: another checker says {report.violation}"
+        assert canary.expected.search(report.violation or ""), (
+            f"{report.schedule}: another checker says {report.violation}"
+        )
         healthy = simulate(canary.habitat.graph, report.schedule, parts=canary.habitat.parts, steps_max=STEPS_MAX)
         assert healthy.is_good, f"healthy parts under {report.schedule}: {healthy.violation}"
     said = (catch.shrunk.violation or "").replace("\n", " ")

@@ -14,7 +14,7 @@ from pathlib import Path
 from tests.store.places import OP3, Place, step
 
 from clew.errors import ClewError
-from clew.log import postgres_replica, sqlite_replica
+from clew.log import sql_replica
 
 ROOT = Path(__file__).parents[2]
 
@@ -70,16 +70,15 @@ def pause(place: Place) -> None:
     """Stops itself inside the transaction of its second commit; when it goes on, says how that ended."""
     log = place.open().open(OP3)
     log.commit(step(1))
-    module = sqlite_replica if place.kind == "sqlite" else postgres_replica
-    original = module.apply
+    original = sql_replica.apply
 
-    def apply_and_stop(*arguments: object) -> object:
-        applied = original(*arguments)  # type: ignore[arg-type]
+    def apply_and_stop(*arguments: object, **options: object) -> object:
+        applied = original(*arguments, **options)  # type: ignore[arg-type]
         print("inside", flush=True)
         os.kill(os.getpid(), signal.SIGSTOP)
         return applied
 
-    module.apply = apply_and_stop  # type: ignore[assignment]
+    sql_replica.apply = apply_and_stop  # type: ignore[assignment]
     try:
         log.commit(step(2))
         print("committed", flush=True)

@@ -10,18 +10,20 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from tests.store.child import heard, running, state_of, wait_until_stopped
 from tests.store.places import DESCRIPTION, OP3, A, Place, step
 
-from clew.errors import CommitUnknown, LogError
+from clew.errors import CommitUnknown, LogError, ValueNotStorable
 from clew.log import processes
 from clew.log.memory import MemoryStore
 from clew.log.postgres_replica import PostgresReplicaLog
 from clew.log.processes import Process
 from clew.log.sqlite_files import file_name
 from clew.log.sqlite_replica import SqliteReplicaLog
-from clew.model.history import Cursor
+from clew.model.event import Event
+from clew.model.history import Cursor, Output, Transaction
 from clew.model.ranges import IdSet
 
 
@@ -210,3 +212,31 @@ def test_a_transaction_that_fails_in_the_middle_changes_nothing(durable_place: P
     assert store.reader().rows(OP3) == before
     log.commit(step(2))
     check_prefix(durable_place, 2)
+
+
+def test_a_reader_sees_whole_transactions_while_they_are_committed(durable_place: Place) -> None:
+    durable_place.create().close()
+    with running("stream", durable_place) as child:
+        assert heard(child) == "1"
+        reader = durable_place.open().reader()
+        seen = []
+        while len(seen) < 25:
+            rows = reader.rows(OP3)
+            steps = rows.counters["position"]
+            assert [output.id for output in rows.outputs] == [pair.order for pair in rows.pairs]
+            assert len(rows.outputs) == steps == rows.cursors[A][0]
+            assert rows.state == [(b"latest", b"%d" % steps)]
+            assert [each.id for each in reader.events(OP3, "out", [steps])] == [steps]
+            seen.append(steps)
+    assert seen == sorted(seen)
+    assert seen[-1] > seen[0]
+
+
+def test_columns_that_would_lose_their_values_are_refused(durable_place: Place) -> None:
+    store = durable_place.create()
+    log = store.open(OP3)
+    column = pa.array(["a", "b", "a"]).dictionary_encode()
+    event = Event(OP3, "out", 1, pa.RecordBatch.from_arrays([column], names=["state"]))
+    with pytest.raises(ValueNotStorable, match=r"column 'state' .* dictionary<.*; expected .* Cast the column"):
+        log.commit(Transaction(outputs=[Output(event, 1.0)]))
+    assert store.reader().rows(OP3).outputs == []

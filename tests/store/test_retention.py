@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from tests.store.places import OP3, A, event
+from tests.store.places import OP3, A, Place, event
 from tests.store.test_contract import commit
 
 from clew.log.contract import ReplicaLog, Store
+from clew.log.sql_reading import read_file_names
+from clew.log.sqlite_replica import SqliteReplicaLog
 from clew.model.history import END_SERIAL, Expired, Lineage, Output, Pair, ReadAction, Stored, Use
 from clew.model.names import Channel, Replica
 from clew.model.ranges import IdSet
@@ -136,3 +138,51 @@ def test_many_sets_expire_at_once(make_store: MakeStore) -> None:
     assert expired.freed == tuple((A, number) for number in range(1, 1201))
     commit(log, forget_outputs=list(expired.outputs), forget_sets=list(expired.sets), forget_reads=list(expired.reads))
     assert log.expired({"out": IdSet(1200)}, {"out": 5000.0}) == Expired((), (), (), ())
+
+
+def test_versions_of_the_state_that_nothing_uses_are_merged(make_store: MakeStore) -> None:
+    store = make_store()
+    log = store.open(OP3)
+    for version in range(1, 7):
+        commit(
+            log,
+            opened=[(version, b"k")],
+            closed=[version],
+            outputs=[Output(event(version), float(version))],
+            lineage=[Lineage("out", version, version)],
+            state_versions=[
+                (version, {b"a": b"%d" % version, b"even" if version % 2 else b"odd": None, b"x": b"same"})
+            ],
+            uses=[Use(version, "state", version)],
+        )
+    for going in ((1, 2, 3), (4,)):
+        commit(log, forget_sets=list(going))
+    rows = store.reader().rows(OP3).state_versions
+    assert rows[:2] == [(5, b"a", b"5"), (5, b"x", b"same")]
+    assert {version for version, _, _ in rows} == {5, 6}
+    commit(store.open(OP3), forget_sets=[5, 6])
+    assert store.reader().rows(OP3).state_versions == [(6, b"a", b"6"), (6, b"x", b"same")]
+
+
+def test_what_is_kept_costs_nothing_to_pass_over(sqlite_place: Place) -> None:
+    """Every question that retention and recovery ask of a long log is answered by an index."""
+    store = sqlite_place.create()
+    log = store.open(OP3)
+    assert isinstance(log, SqliteReplicaLog)
+    connection = log._read_session.connection
+    asked: list[str] = []
+    commit(log, outputs=[Output(event(1), 1.0)], opened=[(1, b"k")], lineage=[Lineage("out", 1, 1)], closed=[1])
+    commit(log, opened=[(2, b"k"), (3, b"l")], pairs=[Pair(1, A, 1, 2, None)], uses=[Use(2, "read", 1)], closed=[2])
+    connection.set_trace_callback(asked.append)
+    log.expired({"out": IdSet(1)}, {"out": 5.0})
+    log.recover()
+    read_file_names(log._read_session)
+    connection.set_trace_callback(None)
+    small = {"ports", "channels", "schemas", "cursors", "counters", "timers"}
+    scans = []
+    for statement in asked:
+        for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {statement}"):
+            if step.startswith("SCAN") and "INDEX" not in step and step.split()[1] not in small:
+                scans.append((step, statement))
+    assert len(asked) > 12
+    assert scans == []

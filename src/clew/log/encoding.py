@@ -26,6 +26,9 @@ CLOSED = 1
 BARE = 2
 """The Input Set was generated and no output in the log came from it, so that retention may remove it."""
 
+AT_HAND = f"closed <> {CLOSED}"
+"""The condition of the index of Input Sets that are open or bare; a query must say it to be answered by that index."""
+
 ID_LIMIT = 1 << ID_BITS
 
 

@@ -20,7 +20,7 @@ from clew.log.encoding import Rows
 from clew.log.postgres_schema import Connection, Place
 from clew.log.sql import Row, compose, insertion
 from clew.log.sql_replica import SqlReplicaLog
-from clew.log.sql_writing import Applied, apply
+from clew.log.sql_writing import Applied
 from clew.model.names import Replica
 
 _PATIENCE_S = 30.0
@@ -101,7 +101,7 @@ class PostgresReplicaLog(SqlReplicaLog):
         with session.lock:
             try:
                 with self._place.errors_named():
-                    applied = self._apply(session, connection, rows)
+                    applied = self._begin_and_apply(session, connection, rows)
             except Fenced:
                 self._roll_back(connection)
                 raise
@@ -120,12 +120,12 @@ class PostgresReplicaLog(SqlReplicaLog):
                 raise unknown from None
         return applied
 
-    def _apply(self, session: PostgresSession, connection: Connection, rows: Rows) -> Applied:
+    def _begin_and_apply(self, session: PostgresSession, connection: Connection, rows: Rows) -> Applied:
         begun = connection.execute(f"BEGIN; {_INCARNATION} {session.replica_id} FOR SHARE".encode())
         begun.nextset()
         self._check_incarnation(_number(begun.fetchone()))
         with connection.pipeline():
-            return self._apply_to(session, rows)
+            return self._apply(session, rows)
 
     def _roll_back(self, connection: Connection) -> None:
         with contextlib.suppress(psycopg.Error):

@@ -13,7 +13,7 @@ from psycopg.conninfo import conninfo_to_dict
 
 from clew.errors import LogDamaged, LogError, LogExists, LogNotFound
 from clew.log.contract import FORMAT
-from clew.log.encoding import CLOSED
+from clew.log.encoding import AT_HAND
 from clew.log.manifest import Manifest
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -32,9 +32,10 @@ CREATE TABLE schemas (replica int4, id int4, body bytea NOT NULL, PRIMARY KEY (r
 CREATE TABLE outputs (
     replica int4, key int8, created float8 NOT NULL, schema int4, time bytea, attributes bytea, requires bytea,
     file text, body bytea, PRIMARY KEY (replica, key));
+CREATE INDEX outputs_in_files ON outputs (replica, file) WHERE file IS NOT NULL;
 CREATE TABLE input_sets (
     replica int4, serial int8, key bytea NOT NULL, closed int2 NOT NULL, PRIMARY KEY (replica, serial));
-CREATE INDEX input_sets_at_hand ON input_sets (replica, closed) WHERE closed <> {CLOSED};
+CREATE INDEX input_sets_at_hand ON input_sets (replica, closed) WHERE {AT_HAND};
 CREATE TABLE pairs (
     replica int4, serial int8, ord int8, channel int4 NOT NULL, event int8 NOT NULL, note bytea,
     PRIMARY KEY (replica, serial, ord));
@@ -58,6 +59,7 @@ CREATE INDEX reads_at_hand ON reads (replica, done) WHERE done = 0;
 CREATE TABLE effects (
     replica int4, action int8, idx int8, origin int4 NOT NULL, id int8 NOT NULL, schema int4, time bytea,
     attributes bytea, file text, body bytea, PRIMARY KEY (replica, action, idx));
+CREATE INDEX effects_in_files ON effects (replica, file) WHERE file IS NOT NULL;
 """
 
 LINEAGE_INDEXES = """

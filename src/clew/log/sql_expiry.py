@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 
-from clew.log.encoding import BARE, OPEN
+from clew.log.encoding import AT_HAND, BARE, OPEN
 from clew.log.numbers import Names
 from clew.log.sql import ID_BITS, Session, by_chunks
 from clew.model.history import Expired
@@ -52,10 +52,11 @@ def _spans(session: Session, base: int, ids: IdSet, moment: float | None) -> lis
                 "SELECT key FROM outputs WHERE {own} AND key BETWEEN ? AND ? ORDER BY key", (base + first, base + last)
             )
         else:
-            rows = session.query(  # The sign keeps the planner from walking over all that is too young.
-                "SELECT key FROM outputs WHERE {own} AND +key BETWEEN ? AND ? AND created < ? ORDER BY key",
+            rows = session.query(  # Neither order nor range by key: that would walk over all that is too young.
+                "SELECT key FROM outputs WHERE {own} AND +key BETWEEN ? AND ? AND created < ?",
                 (base + first, base + last, moment),
             )
+            rows.sort()
         for (key,) in rows:
             if spans and spans[-1][1] == key - 1:
                 spans[-1] = (spans[-1][0], key)
@@ -88,7 +89,8 @@ def _sets(session: Session, spans: list[Span]) -> set[int]:
         )
     sets = {serial for serial, count in going.items() if serial in closed and count == total[serial]}
     sets.update(
-        serial for (serial,) in session.query(f"SELECT serial FROM input_sets WHERE {{own}} AND closed = {BARE}")
+        serial
+        for (serial,) in session.query(f"SELECT serial FROM input_sets WHERE {{own}} AND closed = {BARE} AND {AT_HAND}")
     )
     return sets
 

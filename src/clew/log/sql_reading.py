@@ -8,7 +8,7 @@ from typing import Any
 
 from clew.errors import LogDamaged
 from clew.log.contract import OutputRow, PairRow, ReplicaRows
-from clew.log.encoding import OPEN, cursor_of, event_of
+from clew.log.encoding import AT_HAND, OPEN, cursor_of, event_of
 from clew.log.numbers import Names
 from clew.log.sql import ID_BITS, Row, Session
 from clew.model.event import Event
@@ -26,7 +26,7 @@ def read_recovered(session: Session, names: Names, incarnation: int) -> Recovere
     """Everything an incarnation needs to go on."""
     undone = session.query(
         f"SELECT ord, channel, event, serial, key, note FROM pairs JOIN input_sets USING ({{c}}serial) "
-        f"WHERE {{own}} AND closed = {OPEN} ORDER BY ord"
+        f"WHERE {{own}} AND closed = {OPEN} AND {AT_HAND} ORDER BY ord"
     )
     return Recovered(
         incarnation=incarnation,
@@ -37,7 +37,9 @@ def read_recovered(session: Session, names: Names, incarnation: int) -> Recovere
             for order, channel, event, serial, key, note in undone
         ],
         open_sets=_tuples(
-            session.query(f"SELECT serial, key FROM input_sets WHERE {{own}} AND closed = {OPEN} ORDER BY serial")
+            session.query(
+                f"SELECT serial, key FROM input_sets WHERE {{own}} AND closed = {OPEN} AND {AT_HAND} ORDER BY serial"
+            )
         ),
         timers=dict(_tuples(session.query("SELECT key, due FROM timers WHERE {own} ORDER BY key"))),
         reads=[_read_action(row) for row in _read_rows(session, "AND done = 0")],

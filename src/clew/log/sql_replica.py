@@ -24,7 +24,7 @@ from clew.log.sql_reading import (
     read_state,
     read_state_items,
 )
-from clew.log.sql_writing import Applied
+from clew.log.sql_writing import Applied, apply
 from clew.model.event import Event
 from clew.model.history import Expired, Output, Recovered, Stored, Transaction
 from clew.model.names import Replica
@@ -55,6 +55,7 @@ class SqlReplicaLog(ABC):
         self._lost: LogError | None = None
         """Why this incarnation can do no more."""
         self._state_floor = 0
+        self._has_versions = bool(reading.query("SELECT 1 FROM state_versions WHERE {own} LIMIT 1"))
         kept = read_file_names(reading) if files is not None else frozenset()
         self._has_files = bool(kept)
         if files is not None:
@@ -107,6 +108,12 @@ class SqlReplicaLog(ABC):
     @abstractmethod
     def _commit(self, rows: Rows) -> Applied:
         """Applies the rows in one transaction of the database, in which the incarnation is checked too."""
+
+    def _apply(self, session: Session, rows: Rows) -> Applied:
+        self._has_versions = self._has_versions or bool(rows.state_versions)
+        return apply(
+            session, rows, has_files=self._has_files, has_versions=self._has_versions, state_floor=self._state_floor
+        )
 
     def _read_file(self, name: str) -> bytes:
         if self._files is None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from clew.errors import LogDamaged, LogError
 from clew.log.body_files import sync_directory
 from clew.log.contract import FORMAT
-from clew.log.encoding import CLOSED
+from clew.log.encoding import AT_HAND
 from clew.log.manifest import check_format
 from clew.model.names import Replica
 
@@ -41,8 +41,9 @@ CREATE TABLE schemas (id INTEGER PRIMARY KEY, body BLOB NOT NULL);
 CREATE TABLE outputs (
     key INTEGER PRIMARY KEY, created REAL NOT NULL, schema INTEGER, time BLOB, attributes BLOB, requires BLOB,
     file TEXT, body BLOB);
+CREATE INDEX outputs_in_files ON outputs (file) WHERE file IS NOT NULL;
 CREATE TABLE input_sets (serial INTEGER PRIMARY KEY, key BLOB NOT NULL, closed INTEGER NOT NULL);
-CREATE INDEX input_sets_at_hand ON input_sets (closed) WHERE closed <> {CLOSED};
+CREATE INDEX input_sets_at_hand ON input_sets (closed) WHERE {AT_HAND};
 CREATE TABLE pairs (
     serial INTEGER, ord INTEGER, channel INTEGER NOT NULL, event INTEGER NOT NULL, note BLOB,
     PRIMARY KEY (serial, ord)) WITHOUT ROWID;
@@ -66,6 +67,7 @@ CREATE INDEX reads_at_hand ON reads (done) WHERE done = 0;
 CREATE TABLE effects (
     action INTEGER, idx INTEGER, origin INTEGER NOT NULL, id INTEGER NOT NULL, schema INTEGER, time BLOB,
     attributes BLOB, file TEXT, body BLOB, PRIMARY KEY (action, idx));
+CREATE INDEX effects_in_files ON effects (file) WHERE file IS NOT NULL;
 """
 
 LINEAGE_INDEXES = """

@@ -20,7 +20,7 @@ from clew.log.encoding import Rows
 from clew.log.processes import NOBODY, Process, end, is_alive, is_elsewhere
 from clew.log.sql import Row, compose, insertion
 from clew.log.sql_replica import SqlReplicaLog
-from clew.log.sql_writing import Applied, apply
+from clew.log.sql_writing import Applied
 from clew.log.sqlite_files import connect_to_read, connect_to_write, damage_named, named
 from clew.model.names import Replica
 
@@ -78,19 +78,17 @@ class SqliteReplicaLog(SqlReplicaLog):
     """One replica's log in an SQLite file, open for one incarnation."""
 
     def __init__(self, path: Path, replica: Replica, bodies: Path, threshold: int) -> None:
-        writing = connect_to_write(path)
-        try:
-            with damage_named(path):
-                incarnation, self.is_predecessor_dead = _take_over(writing)
-            self._writing = SqliteSession(path, writing)
-            reading = SqliteSession(path, connect_to_read(path))
-        except BaseException:
-            writing.close()
-            raise
         self._path = path
-        self._read_session = reading
-        files = BodyFiles(bodies, incarnation)
-        super().__init__(replica, incarnation, reading, files, threshold)
+        with contextlib.ExitStack() as undoing, damage_named(path):
+            writing = connect_to_write(path)
+            undoing.callback(writing.close)
+            incarnation, self.is_predecessor_dead = _take_over(writing)
+            reading = connect_to_read(path)
+            undoing.callback(reading.close)
+            self._writing = SqliteSession(path, writing)
+            self._read_session = SqliteSession(path, reading)
+            super().__init__(replica, incarnation, self._read_session, BodyFiles(bodies, incarnation), threshold)
+            undoing.pop_all()
 
     def _commit(self, rows: Rows) -> Applied:
         session = self._writing
@@ -100,7 +98,7 @@ class SqliteReplicaLog(SqlReplicaLog):
                 connection.execute("BEGIN IMMEDIATE")
                 try:
                     self._check_incarnation(connection.execute("SELECT incarnation FROM owner").fetchone()[0])
-                    applied = self._apply_to(session, rows)
+                    applied = self._apply(session, rows)
                 except BaseException:
                     with contextlib.suppress(sqlite3.Error):
                         connection.execute("ROLLBACK")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 
-from clew.verify.schedule import Schedule
-from clew.verify.simulator import simulate
 from tests.simulation.canaries import CANARIES, Canary, Hunt
 from tests.simulation.canaries.hunt import STEPS_MAX
+
+from clew.verify.schedule import Schedule
+from clew.verify.simulator import simulate
 
 
 def show(canary: Canary, schedule: Schedule | None) -> int:

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from clew.verify.parts import Parts
 from tests.simulation.canaries.exchange import exchange
 from tests.simulation.canaries.habitats import Habitat
+
+from clew.verify.parts import Parts
 
 _Part = TypeVar("_Part", bound=type)
 

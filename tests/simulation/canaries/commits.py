@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from tests.simulation.canaries.canary import canary
+from tests.simulation.canaries.habitats import checkable, pairs, windows
+
 from clew.model.history import Transaction
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
 from clew.protocol.effects import Effect
 from clew.protocol.logio import OperatorKernel
-from tests.simulation.canaries.canary import canary
-from tests.simulation.canaries.habitats import checkable, pairs, windows
 
 
 @canary("outputs sent before the commit", pairs, r"pairs\.out/\d+ is sent although it is not durable")

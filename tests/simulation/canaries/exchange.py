@@ -27,9 +27,7 @@ def exchange(parts: Parts, part: type) -> Parts:
     if issubclass(part, MemoryReplicaLog):
         return replace(parts, store=lambda graph: _StoreOf(part, parts.store(graph)))
     if issubclass(part, OutPort | Writer | InChannel):
-        return replace(
-            parts, operator=_kernel_with(parts.operator, part), source=_kernel_with(parts.source, part)
-        )
+        return replace(parts, operator=_kernel_with(parts.operator, part), source=_kernel_with(parts.source, part))
     raise TypeError(f"{part.__name__} is no part of the simulated world")
 
 
@@ -42,9 +40,7 @@ def _kernel_with(kernel: type[Any], part: type[Any]) -> type[Any]:
             if issubclass(part, OutPort):
                 self.ports = {name: part(name, port.channels, port.settings) for name, port in self.ports.items()}
             elif issubclass(part, Writer):
-                self.writers = {
-                    name: part(name, writer.kind, writer.settings) for name, writer in self.writers.items()
-                }
+                self.writers = {name: part(name, writer.kind, writer.settings) for name, writer in self.writers.items()}
             elif issubclass(self.__class__, OperatorKernel):
                 self.inputs = {channel: part(channel, each.is_held) for channel, each in self.inputs.items()}
 

@@ -7,6 +7,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tests.simulation.canaries.exchange import exchange
+from tests.simulation.canaries.operators import Dice, Hours, Look, Orders, Pairs, Quiet, Sorted, Windows, numbers
+
 import clew
 from clew.log.memory import MemoryStore
 from clew.model.graph import Graph
@@ -15,8 +18,6 @@ from clew.protocol.outbound import OutPort
 from clew.protocol.settings import Settings
 from clew.testing import Outside, scripted
 from clew.verify.parts import Parts
-from tests.simulation.canaries.exchange import exchange
-from tests.simulation.canaries.operators import Dice, Hours, Look, Orders, Pairs, Quiet, Sorted, Windows, numbers
 
 
 @dataclass(frozen=True)

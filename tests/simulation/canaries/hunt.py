@@ -54,9 +54,7 @@ class Hunt:
         """Runs one schedule."""
         self.runs += 1
         try:
-            return simulate(
-                self.graph, schedule, parts=self.parts, is_checking=self.is_checking, steps_max=STEPS_MAX
-            )
+            return simulate(self.graph, schedule, parts=self.parts, is_checking=self.is_checking, steps_max=STEPS_MAX)
         except LogError as error:
             return Report(schedule, str(error), 0, 0, 0)
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.simulation.canaries.canary import canary
+from tests.simulation.canaries.habitats import leaky, pairs, windows
+
 from clew.protocol.effects import Effect, Session
 from clew.protocol.inbound import InChannel
 from clew.protocol.logio import OperatorKernel
-from tests.simulation.canaries.canary import canary
-from tests.simulation.canaries.habitats import leaky, pairs, windows
 
 TAKEN_AGAIN = r"took event \d+ of [\w.>-]+; expected \d+"
 

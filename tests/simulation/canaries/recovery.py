@@ -6,6 +6,9 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
+from tests.simulation.canaries.canary import canary
+from tests.simulation.canaries.habitats import arrivals, hours, pairs, quiet, windows
+
 from clew.model.history import UndonePair
 from clew.model.ranges import IdSet
 from clew.model.values import decode
@@ -14,8 +17,6 @@ from clew.protocol import inputs as was
 from clew.protocol.effects import Effect
 from clew.protocol.logio import InputSet, OperatorKernel
 from clew.protocol.moves import Moves
-from tests.simulation.canaries.canary import canary
-from tests.simulation.canaries.habitats import arrivals, hours, pairs, quiet, windows
 
 DIFFERS = r"event \d+ is .* a run without failures produces"
 
@@ -151,6 +152,15 @@ class ForgetsReleased(OperatorKernel):
     def on_started(self, given: was.Started, effects: list[Effect]) -> None:
         for channel, cursor in given.recovered.cursors.items():
             given.recovered.cursors[channel] = cursor._replace(released=IdSet())
+        super().on_started(given, effects)
+
+
+@canary("timers lost on restart", quiet, r"came before timer 'silence', due at [\d.]+, rang")
+class LosesTimers(OperatorKernel):
+    """A restart does not restore timers, so that what waits for one waits until the end of input."""
+
+    def on_started(self, given: was.Started, effects: list[Effect]) -> None:
+        given.recovered.timers.clear()
         super().on_started(given, effects)
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tests.simulation.canaries.canary import canary
+from tests.simulation.canaries.habitats import fan_out, pairs
+
 from clew.model.names import Channel
 from clew.model.ranges import IdSet
 from clew.protocol.effects import Effect, Send, Session
 from clew.protocol.outbound import OutPort
-from tests.simulation.canaries.canary import canary
-from tests.simulation.canaries.habitats import fan_out, pairs
 
 
 @canary("resend in wrong order", pairs, r"no end after \d+ steps|is sent after out/\d+ in one session")
@@ -66,6 +67,16 @@ class ForgetsForOne(OutPort):
         for receiver in self.channels:
             union.update(receiver.released)
         return union
+
+
+@canary("nothing ever removed", pairs, r"numbers: its log still has \d+ outputs that nobody needs")
+class NeverForgets(OutPort):
+    """What every receiver has released stays, so that a long run has an unbounded log."""
+
+    __slots__ = ()
+
+    def forgettable(self) -> list[tuple[str, int, int]]:
+        return []
 
 
 @canary("connection of a dead receiver", pairs, r"stuck: nothing can happen any more")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from tests.simulation.canaries.canary import canary
+from tests.simulation.canaries.habitats import pairs, quiet, unrepeatable
+
 from clew.log.memory import MemoryReplicaLog
 from clew.model.history import ReadAction, Transaction
 from clew.protocol import inputs as was
 from clew.protocol.effects import Effect
 from clew.protocol.source import SourceKernel
-from tests.simulation.canaries.canary import canary
-from tests.simulation.canaries.habitats import pairs, quiet, unrepeatable
 
 
 @canary("replayable source that loses its offset", pairs, r"numbers: logged offset \d+; reading gives \d+")

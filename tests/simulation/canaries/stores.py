@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from clew.log.memory import MemoryReplicaLog, Rows
-from clew.model.history import Output, Recovered, Transaction
 from tests.simulation.canaries.canary import canary
 from tests.simulation.canaries.habitats import files, pairs, quiet, shop
 
+from clew.log.memory import MemoryReplicaLog, Rows
+from clew.model.history import Output, Recovered, Transaction
 
-@canary("no incarnation check", pairs, r"commits although incarnation|expected id \d+|the cursor of [\w.>-]+ goes back|took event|came before ready\(\)")
+
+@canary(
+    "no incarnation check",
+    pairs,
+    r"commits although incarnation|expected id \d+|the cursor of [\w.>-]+ goes back|took event|came before ready\(\)",
+)
 class NoIncarnationCheck(MemoryReplicaLog):
     """A process that was taken for dead and replaced can still commit, so that two histories mix in one log."""
 

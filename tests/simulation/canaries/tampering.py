@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+from tests.simulation.canaries.habitats import Habitat, pairs, quiet, traced, unrepeatable
+from tests.simulation.canaries.hunt import STEPS_MAX
 
 from clew.model.event import Event
 from clew.model.history import Output
@@ -20,8 +22,6 @@ from clew.verify.archive import Shelf
 from clew.verify.oracle import judge
 from clew.verify.schedule import Schedule
 from clew.verify.world import World
-from tests.simulation.canaries.habitats import Habitat, pairs, quiet, traced, unrepeatable
-from tests.simulation.canaries.hunt import STEPS_MAX
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from tests.simulation.canaries.canary import canary
+from tests.simulation.canaries.habitats import hours, quiet, windows
+
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
 from clew.protocol.effects import Effect
 from clew.protocol.logio import OperatorKernel
-from tests.simulation.canaries.canary import canary
-from tests.simulation.canaries.habitats import hours, quiet, windows
 
 
 @canary("ready asked only once", windows, r"came before ready\(\) was asked until it was empty")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from tests.simulation.canaries.canary import canary
+from tests.simulation.canaries.habitats import checkable, idempotent, pairs, shop
+
 from clew.model.history import Output
+from clew.protocol import inputs as was
 from clew.protocol.effects import Effect, Write
 from clew.protocol.logio import OperatorKernel
 from clew.protocol.writes import Writer
-from tests.simulation.canaries.canary import canary
-from tests.simulation.canaries.habitats import checkable, idempotent, pairs, shop
 
 OUTSIDE = r"outside, connection 'to' has the actions \[.*\]; expected 1 to \d+, each once and in order"
 
@@ -31,6 +33,14 @@ class RepeatsUnknown(Writer):
     def unknown(self, number: int, effects: list[Effect]) -> None:
         if number == self.done + 1 and self.is_under_way:
             effects.append(Write(self.name, number, self.cache[number]))
+
+
+@canary("unknown write taken for done", checkable, OUTSIDE + r"|is complete before write to/\d+ is done")
+class UnknownIsDone(OperatorKernel):
+    """A write whose answer was lost is taken for executed, so that it is lost if the request never arrived."""
+
+    def on_write_unknown(self, given: was.WriteUnknown, effects: list[Effect]) -> None:
+        self.on_written(was.Written(given.connection, given.number), effects)
 
 
 @canary("pending writes taken for done", pairs, OUTSIDE + r"|is complete before write to/\d+ is done")

@@ -1,0 +1,104 @@
+"""Every pipeline of the catalog under every single crash, and in small under every pair of crashes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.simulation.conftest import Counted
+from tests.simulation.pipelines import PIPELINES, POINTS_SMALL
+from tests.simulation.replay import check, command, main
+
+from clew.verify.schedule import Fault, FaultKind, Schedule
+from clew.verify.simulator import simulate
+from clew.verify.sweep import one_crash, try_all, two_crashes
+
+ROOT = Path(__file__).parents[2]
+PAUSE_POINTS = 10
+
+pipelines = pytest.mark.parametrize("name", PIPELINES)
+
+
+def one_fault(points: int, seed: int = 0) -> Iterator[Schedule]:
+    """One crash at every point, before and after; all processes at every point; a pause at every point."""
+    yield from one_crash(points, seed, [FaultKind.CRASH, FaultKind.AFTER, FaultKind.POWER])
+    for at in range(1, points + 1):
+        yield Schedule(seed, (Fault(FaultKind.PAUSE, at, PAUSE_POINTS),))
+
+
+@pipelines
+def test_one_fault_at_every_point(name: str, counted: Counted) -> None:
+    case = PIPELINES[name]
+    tally = try_all(name, case.graph("middle"), lambda points, _: one_fault(points), parts=case.parts("middle"))
+    check(name, "middle", tally)
+    counted(name, **{"points": tally.points, "one-crash runs": tally.runs})
+
+
+@pipelines
+def test_two_crashes_at_every_pair_of_points(name: str, counted: Counted) -> None:
+    case = PIPELINES[name]
+    runs = points = 0
+    for kind in (FaultKind.CRASH, FaultKind.AFTER):
+        tally = try_all(
+            name,
+            case.graph("small"),
+            lambda points, run, kind=kind: two_crashes(points, run, kind=kind),
+            parts=case.parts("small"),
+        )
+        check(name, "small", tally)
+        runs, points = runs + tally.runs, tally.points
+    assert points <= POINTS_SMALL
+    counted(name, **{"points (small)": points, "two-crash runs": runs})
+
+
+@pipelines
+def test_the_same_schedule_gives_the_same_run(name: str) -> None:
+    case = PIPELINES[name]
+    schedule = Schedule.parse("3:crash@20,pause@40+15,after@60,power@90")
+    one, other = (
+        simulate(case.graph("middle"), schedule, parts=case.parts("middle"), is_tracing=True) for _ in range(2)
+    )
+    assert one == other
+    assert one.trace == other.trace
+    assert len(one.struck) == 4
+
+
+def test_the_same_schedule_gives_the_same_run_whatever_the_hash_seed() -> None:
+    code = (
+        "import hashlib\n"
+        "from clew.verify.schedule import Schedule\n"
+        "from clew.verify.simulator import simulate\n"
+        "from tests.simulation.pipelines import PIPELINES\n"
+        "for name, case in PIPELINES.items():\n"
+        "    schedule = Schedule.parse('5:crash@25,pause@50+20,after@70')\n"
+        "    report = simulate(case.graph('middle'), schedule, parts=case.parts('middle'), is_tracing=True)\n"
+        "    print(name, report, hashlib.sha256('\\n'.join(report.trace).encode()).hexdigest())\n"
+    )
+    outputs = []
+    for seed in ("0", "1", "4242"):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": str(ROOT)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        outputs.append(done.stdout)
+    assert len(outputs[0].splitlines()) == len(PIPELINES)
+    assert outputs[1] == outputs[0]
+    assert outputs[2] == outputs[0]
+
+
+def test_a_run_can_be_repeated_from_its_command(capsys: pytest.CaptureFixture[str]) -> None:
+    schedule = Schedule.parse("0:crash@12")
+    words = command("linear", "small", schedule).split()
+    assert words[:3] == [".venv/bin/python", "-m", "tests.simulation.replay"]
+    assert main(words[3:]) == 0
+    shown = capsys.readouterr().out
+    assert "** crash at its effect" in shown
+    assert shown.endswith("every guarantee held\n")
