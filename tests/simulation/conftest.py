@@ -1,4 +1,4 @@
-"""Prints, at the end of a test run, how many crash points the sweeps went through."""
+"""What the sweeps use: a way to note numbers for the table at the end of a test run."""
 
 from __future__ import annotations
 
@@ -6,62 +6,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-
-ABOUT = "sweep"
-"""The property of a test under which its counts travel, also from the workers of pytest-xdist."""
-
-Counted = Callable[..., None]
+from tests.simulation.sweep_summary import PROPERTY
 
 
 @pytest.fixture
-def counted(record_property: Callable[[str, Any], None]) -> Counted:
-    """Notes numbers about a pipeline for the table at the end."""
+def counted(record_property: Callable[[str, Any], None]) -> Callable[..., None]:
+    """Notes numbers about a pipeline."""
 
     def note(pipeline: str, **numbers: float) -> None:
-        record_property(ABOUT, [pipeline, numbers])
+        record_property(PROPERTY, [pipeline, numbers])
 
     return note
-
-
-def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """One table with a line for each pipeline and a column for each number that was noted."""
-    table: dict[str, dict[str, float]] = {}
-    for reports in terminalreporter.stats.values():
-        for report in reports:
-            for name, value in getattr(report, "user_properties", ()):
-                if name == ABOUT and getattr(report, "when", "call") == "call":
-                    table.setdefault(value[0], {}).update(value[1])
-    if table:
-        terminalreporter.write_sep("=", "simulated crashes")
-        for line in lines(table):
-            terminalreporter.write_line(line)
-
-
-def lines(table: dict[str, dict[str, float]]) -> list[str]:
-    """The table as text, with sums below.
-
-    >>> for line in lines({"linear": {"points": 72, "runs": 144}, "sales": {"runs": 10}}): print(line)
-    pipeline  points  runs
-    linear        72   144
-    sales                10
-    all           72   154
-    """
-    columns = list(dict.fromkeys(column for numbers in table.values() for column in numbers))
-    sums = {column: sum(numbers.get(column, 0) for numbers in table.values()) for column in columns}
-    rows = [("pipeline", *columns)]
-    for name, numbers in [*sorted(table.items()), ("all", sums)]:
-        rows.append((name, *(_shown(numbers.get(column)) for column in columns)))
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.rjust(width) if place else cell.ljust(width)
-            for place, (cell, width) in enumerate(zip(each, widths, strict=True))
-        )
-        for each in rows
-    ]
-
-
-def _shown(number: float | None) -> str:
-    if number is None:
-        return ""
-    return f"{number:.1f}" if isinstance(number, float) else f"{number}"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.simulation.conftest import Counted
 from tests.simulation.pipelines import PIPELINES, POINTS_SMALL
 from tests.simulation.replay import check, command, main
 
@@ -31,7 +30,7 @@ def one_fault(points: int, seed: int = 0) -> Iterator[Schedule]:
 
 
 @pipelines
-def test_one_fault_at_every_point(name: str, counted: Counted) -> None:
+def test_one_fault_at_every_point(name: str, counted: Callable[..., None]) -> None:
     case = PIPELINES[name]
     tally = try_all(name, case.graph("middle"), lambda points, _: one_fault(points), parts=case.parts("middle"))
     check(name, "middle", tally)
@@ -39,7 +38,7 @@ def test_one_fault_at_every_point(name: str, counted: Counted) -> None:
 
 
 @pipelines
-def test_two_crashes_at_every_pair_of_points(name: str, counted: Counted) -> None:
+def test_two_crashes_at_every_pair_of_points(name: str, counted: Callable[..., None]) -> None:
     case = PIPELINES[name]
     runs = points = 0
     for kind in (FaultKind.CRASH, FaultKind.AFTER):

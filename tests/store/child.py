@@ -95,5 +95,15 @@ def let_go(place: Place) -> None:
     time.sleep(60)
 
 
+def twice(place: Place) -> None:
+    """Opens its log again without letting go of it, and lets go of the second only."""
+    store = place.open()
+    first = store.open(OP3)
+    store.open(OP3).close()
+    print("opened twice", flush=True)
+    time.sleep(60)
+    first.close()
+
+
 if __name__ == "__main__":
-    {"stream": stream, "pause": pause, "let_go": let_go}[sys.argv[1]](Place.of_json(sys.argv[2]))
+    {"stream": stream, "pause": pause, "let_go": let_go, "twice": twice}[sys.argv[1]](Place.of_json(sys.argv[2]))

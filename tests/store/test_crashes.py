@@ -115,6 +115,22 @@ def test_a_successor_in_the_same_process_kills_nobody(sqlite_place: Place) -> No
     log = store.open(OP3)
     assert isinstance(log, SqliteReplicaLog)
     assert not log.is_predecessor_dead  # It may still be at work in another thread.
+    log.close()
+    log = store.open(OP3)
+    assert isinstance(log, SqliteReplicaLog)
+    assert not log.is_predecessor_dead  # The second let go, the first did not.
+    store.close()
+    store.open(OP3).close()
+
+
+def test_every_forgotten_predecessor_is_dead_when_its_process_is(sqlite_place: Place) -> None:
+    sqlite_place.create().close()
+    with running("twice", sqlite_place) as child:
+        assert heard(child) == "opened twice"
+        log = sqlite_place.open().open(OP3)
+        assert isinstance(log, SqliteReplicaLog)
+        assert child.wait(5) == -signal.SIGKILL
+        assert (log.incarnation, log.is_predecessor_dead) == (3, True)
 
 
 @pytest.mark.parametrize("difference", ["started", "boot", "namespace"])

@@ -40,9 +40,6 @@ class Process(NamedTuple):
         return Process(pid, status.started if status is not None else 0, _boot(), _namespace())
 
 
-NOBODY = Process(0, 0, "", "")
-
-
 class _Status(NamedTuple):
     state: str
     threads: int
@@ -51,16 +48,16 @@ class _Status(NamedTuple):
 
 def is_elsewhere(process: Process) -> bool:
     """Whether it runs, if it runs, where this process cannot see it: in another container of this machine."""
-    return process.pid != 0 and process.boot == _boot() and process.namespace != _namespace()
+    return process.boot == _boot() and process.namespace != _namespace()
 
 
 def is_alive(process: Process) -> bool:
     """Whether it runs here; a process that has ended and was not waited for does not.
 
-    >>> is_alive(Process.current()), is_alive(Process.current()._replace(started=1)), is_alive(NOBODY)
-    (True, False, False)
+    >>> is_alive(Process.current()), is_alive(Process.current()._replace(started=1))
+    (True, False)
     """
-    if process.pid == 0 or process.boot != _boot() or process.namespace != _namespace():
+    if process.boot != _boot() or process.namespace != _namespace():
         return False
     status = _status(process.pid)
     if status is None or status.started != process.started:

@@ -12,12 +12,10 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-from clew.errors import LogError
 from clew.log.body_files import BodyFiles
 from clew.log.encoding import Rows
-from clew.log.processes import NOBODY, Process, end, is_alive, is_elsewhere
+from clew.log.processes import Process, end, is_alive, is_elsewhere
 from clew.log.sql import Row, compose, insertion
 from clew.log.sql_replica import SqlReplicaLog
 from clew.log.sql_writing import Applied
@@ -125,13 +123,18 @@ class SqliteReplicaLog(SqlReplicaLog):
 
 
 def _take_over(connection: sqlite3.Connection) -> tuple[int, bool]:
-    """Ends the predecessor and takes the next incarnation; also says whether the predecessor is known to be dead."""
+    """Ends every predecessor that can be ended and takes the next incarnation.
+
+    Also says whether all of them are known to be dead: one in this very process may still be at work in a thread, one
+    in another container cannot be seen. Such are remembered for the successors.
+    """
     this = Process.current()
     deadline = time.monotonic() + _PATIENCE_S
     while True:
-        _, holder = _owner(connection)
-        if holder.pid != this.pid:
-            end(holder)
+        _, holders = _holders(connection)
+        for holder in holders:
+            if holder.pid != this.pid:
+                end(holder)
         try:
             connection.execute("BEGIN IMMEDIATE")
         except sqlite3.OperationalError as error:
@@ -139,10 +142,13 @@ def _take_over(connection: sqlite3.Connection) -> tuple[int, bool]:
                 raise
             continue
         try:
-            incarnation, found = _owner(connection)
-            if found != holder:  # Somebody else took over in between: that one is the predecessor now.
+            incarnation, found = _holders(connection)
+            if found != holders:  # Somebody else took over in between: that one is the predecessor now.
                 connection.execute("ROLLBACK")
                 continue
+            remaining = {holder for holder in holders if is_alive(holder) or is_elsewhere(holder)}
+            connection.execute("DELETE FROM past")
+            connection.executemany("INSERT INTO past VALUES (?, ?, ?, ?)", remaining)
             connection.execute(
                 "UPDATE owner SET incarnation = ?, pid = ?, started = ?, boot = ?, namespace = ?",
                 (incarnation + 1, *this),
@@ -152,14 +158,14 @@ def _take_over(connection: sqlite3.Connection) -> tuple[int, bool]:
             with contextlib.suppress(sqlite3.Error):
                 connection.execute("ROLLBACK")
             raise
-        return incarnation + 1, not (is_alive(holder) or is_elsewhere(holder))
+        return incarnation + 1, not remaining
 
 
-def _owner(connection: sqlite3.Connection) -> tuple[int, Process]:
-    rows: list[tuple[Any, ...]] = connection.execute(
-        "SELECT incarnation, pid, started, boot, namespace FROM owner"
-    ).fetchall()
-    if not rows:
-        raise LogError("the log has no owner row")
-    incarnation, *process = rows[0]
-    return incarnation, Process(*process) if process[0] else NOBODY
+def _holders(connection: sqlite3.Connection) -> tuple[int, list[Process]]:
+    """The current incarnation, and the processes that have or may have the log open; nobody has pid 0."""
+    ((incarnation,),) = connection.execute("SELECT incarnation FROM owner").fetchall()
+    processes = connection.execute(
+        "SELECT pid, started, boot, namespace FROM owner WHERE pid <> 0 "
+        "UNION SELECT pid, started, boot, namespace FROM past"
+    )
+    return incarnation, [Process(*row) for row in processes]

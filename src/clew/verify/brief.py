@@ -29,6 +29,8 @@ def brief(value: Any) -> str:
             return _transaction(value)
         case Channel() | Event() | IdSet() | int() | float() | bool() | None:
             return str(value)
+        case frozenset():  # Sorted, since the order of a set depends on PYTHONHASHSEED.
+            return "{" + ", ".join(sorted(map(str, value))) + "}"
         case bytes():
             return repr(decode(value))
         case tuple() if type(value) is tuple:

@@ -167,11 +167,11 @@ class LeakyPort(OutPort):
         sent: list[Effect] = []
         super().pump(is_allowed, sent)
         for effect, following in zip(sent, [*sent[1:], None], strict=False):
-            if isinstance(effect, Send) and isinstance(following, Send) and effect.event.id % 2 == 0:
-                if effect.event.id not in self.lost:
-                    self.lost.add(effect.event.id)
-                    continue
-            effects.append(effect)
+            number = effect.event.id if isinstance(effect, Send) and isinstance(following, Send) else 1
+            if number % 2 or number in self.lost:
+                effects.append(effect)
+            else:
+                self.lost.add(number)
 
 
 @habitat(exchange(Parts(settings=Settings(window=4, commit_max=2)), LeakyPort))

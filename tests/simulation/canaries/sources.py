@@ -26,7 +26,7 @@ class LosesOffset(SourceKernel):
 
 @canary("emits before the effect is stored", unrepeatable, r"numbers\.out: .* a run without failures produces")
 class EmitsBeforeStored(SourceKernel):
-    """Data that cannot be read again becomes events before all of it is stored, so that a restart mixes two readings."""
+    """Data that cannot be read again becomes events before all of it is stored; a restart mixes two readings."""
 
     def _got_once(self, action: ReadAction, given: was.Got) -> None:
         super()._got_once(action, given)

@@ -68,7 +68,7 @@ class SecondInFlight(Writer):
 
 @canary("idempotent write before the last one is marked", idempotent, OUTSIDE)
 class HurriesOn(Writer):
-    """The next idempotent write does not wait for the durable mark of the last, so that a crash repeats both in turn."""
+    """The next idempotent write does not wait for the durable mark of the last, so that a crash repeats both."""
 
     __slots__ = ()
 

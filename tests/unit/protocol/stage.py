@@ -214,8 +214,10 @@ def changed(state: Mapping[Any, Any] | None = None, timers: Mapping[Any, float |
     )
 
 
-def acked(assigned: int, released: int = 0, channel: Channel = OUT, session: Session = FIRST) -> was.Acked:
-    return was.Acked(channel, session, assigned, IdSet(released))
+def acked(
+    assigned: int, released: int = 0, channel: Channel = OUT, session: Session = FIRST, *, pressure: int = 0
+) -> was.Acked:
+    return was.Acked(channel, session, assigned, IdSet(released), pressure)
 
 
 def connected(assigned: int, channel: Channel = OUT, session: Session = FIRST) -> was.Connected:
@@ -238,7 +240,8 @@ def tell(effect: Effect) -> str:
             ending = " end" if effect.event.is_end else ""
             return f"send {effect.channel.receiver} {effect.event.id}{ending} {_session(effect.session)}"
         case does.Ack():
-            return f"ack {effect.channel.sender} {effect.assigned} {effect.released}"
+            pressure = f" pressure {effect.pressure}" if effect.pressure else ""
+            return f"ack {effect.channel.sender} {effect.assigned} {effect.released}{pressure}"
         case does.Fetch():
             return f"fetch {effect.port} {effect.first} x{effect.limit}"
         case does.FetchEffect():
