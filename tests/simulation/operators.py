@@ -416,7 +416,7 @@ class Choosy(clew.Operator):
 
     def generate(self, keys: Sequence[int], ctx: clew.Context) -> Outputs:
         for key in keys:
-            yield "out", row(x=self.sets.pop(key), passed=ctx.state["passed"])
+            yield "out", row(x=self.sets.pop(key), passed=ctx.state.get("passed", 0))
         ctx.state["passed"] = 0
 
 

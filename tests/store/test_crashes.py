@@ -235,8 +235,8 @@ def test_a_reader_sees_whole_transactions_while_they_are_committed(durable_place
     with running("stream", durable_place) as child:
         assert heard(child) == "1"
         reader = durable_place.open().reader()
-        seen = []
-        while len(seen) < 25:
+        seen: list[int] = []
+        while len(set(seen)) < 10:
             rows = reader.rows(OP3)
             steps = rows.counters["position"]
             assert [output.id for output in rows.outputs] == [pair.order for pair in rows.pairs]
@@ -245,7 +245,6 @@ def test_a_reader_sees_whole_transactions_while_they_are_committed(durable_place
             assert [each.id for each in reader.events(OP3, "out", [steps])] == [steps]
             seen.append(steps)
     assert seen == sorted(seen)
-    assert seen[-1] > seen[0]
 
 
 def test_columns_that_would_lose_their_values_are_refused(durable_place: Place) -> None:

@@ -37,7 +37,11 @@ class ReplicaLog(Protocol):
         """Makes bodies that are kept outside the transaction durable. Nothing refers to them yet."""
 
     def commit(self, transaction: Transaction) -> None:
-        """Applies a staged transaction atomically and durably, or raises `Fenced`, or `CommitUnknown`."""
+        """Applies a staged transaction atomically and durably, or raises `Fenced`, or `CommitUnknown`.
+
+        Inside a transaction rows are added first and forgotten last, except that a read action's stored effect is
+        forgotten before a new one is stored. An empty transaction asks whether this incarnation is still the last.
+        """
 
     def state(self, key: bytes) -> bytes | None:
         """The committed value of one state key."""
@@ -73,7 +77,7 @@ class LogReader(Protocol):
         """These output events with their bodies; what is not there is left out."""
 
     def rows(self, replica: Replica) -> ReplicaRows:
-        """All rows of one replica's log except bodies."""
+        """All rows of one replica's log except bodies; raises `LogNotFound` if it has none."""
 
 
 class OutputRow(NamedTuple):

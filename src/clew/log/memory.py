@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from clew.errors import Fenced, LogDamaged
+from clew.errors import Fenced, LogDamaged, LogNotFound
 from clew.log.contract import OutputRow, PairRow, ReplicaRows
 from clew.model.event import Event
 from clew.model.history import (
@@ -304,6 +304,8 @@ class MemoryReader:
 
     def rows(self, replica: Replica) -> ReplicaRows:
         """All rows of one replica's log except bodies."""
+        if replica not in self.logs:
+            raise LogNotFound(f"there is no log of {replica} here; there are {', '.join(map(str, self.replicas()))}.")
         rows = self.logs[replica]
         sets = {**{serial: (key, False) for serial, key in rows.open_sets.items()}}
         sets |= {serial: (key, True) for serial, key in rows.closed_sets.items()}

@@ -103,6 +103,14 @@ def same_batch(one: pa.RecordBatch | None, other: pa.RecordBatch | None) -> bool
     return one is other or bool(one.equals(other))
 
 
+def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """The batch with dictionary columns (pandas calls them categories) decoded: their values travel by themselves."""
+    if pa.DictionaryType not in map(type, batch.schema.types):
+        return batch
+    columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
 def as_batch(data: Any) -> pa.RecordBatch:
     """Records in any of the usual shapes as one Arrow record batch.
 
@@ -113,10 +121,10 @@ def as_batch(data: Any) -> pa.RecordBatch:
     """
     match data:
         case pa.RecordBatch():
-            return data
+            return _plain(data)
         case pa.Table():
             batches = data.combine_chunks().to_batches()
-            return batches[0] if batches else pa.RecordBatch.from_pylist([], schema=data.schema)
+            return _plain(batches[0] if batches else pa.RecordBatch.from_pylist([], schema=data.schema))
         case list():
             return pa.RecordBatch.from_pylist(data)
         case dict():

@@ -7,9 +7,12 @@ about to do and after. No luck is needed to find what breaks there.
 from __future__ import annotations
 
 import multiprocessing
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 
 from clew.model.graph import Graph
 from clew.verify.parts import HEALTHY, Parts
@@ -107,9 +110,9 @@ def try_all(
 _run_here: Run | None = None
 
 
-def _run_in_child(schedule: Schedule) -> Report:
+def _run_in_child(schedules: list[Schedule]) -> list[Report]:
     assert _run_here is not None
-    return _run_here(schedule)
+    return [_run_here(schedule) for schedule in schedules]
 
 
 @contextmanager
@@ -120,6 +123,21 @@ def _runner(run: Run, jobs: int) -> Iterator[Callable[[Iterable[Schedule]], Iter
         yield lambda schedules: map(run, schedules)
         return
     _run_here = run
-    with multiprocessing.get_context("fork").Pool(jobs) as pool:
-        yield lambda schedules: pool.imap(_run_in_child, schedules, chunksize=8)
-    _run_here = None
+    pool = ProcessPoolExecutor(jobs, multiprocessing.get_context("fork"))
+
+    def run_many(schedules: Iterable[Schedule]) -> Iterator[Report]:
+        """Gives reports in order, with a few pieces of work ahead."""
+        rest = iter(schedules)
+        waiting: deque[Future[list[Report]]] = deque()
+        while piece := list(islice(rest, 8)):
+            waiting.append(pool.submit(_run_in_child, piece))
+            if len(waiting) > 2 * jobs:
+                yield from waiting.popleft().result()
+        while waiting:
+            yield from waiting.popleft().result()
+
+    try:
+        yield run_many
+    finally:  # Children are never killed: one that dies while it answers would hold a lock for ever.
+        pool.shutdown(cancel_futures=True)
+        _run_here = None

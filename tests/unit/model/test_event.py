@@ -100,3 +100,12 @@ def test_events_that_differ(other: Event) -> None:
 def test_two_absent_batches_are_the_same() -> None:
     assert same_batch(None, None)
     assert not same_batch(None, as_batch(ROWS))
+
+
+def test_categories_travel_as_their_values() -> None:
+    frame = pd.DataFrame({"city": pd.Categorical(["Austin", "Portland", "Austin"])})
+    batch = as_batch(frame)
+    event = Event(Replica("a"), "out", 1, batch)
+    assert pa.ipc.read_record_batch(pa.py_buffer(event.body), batch.schema).to_pydict() == {
+        "city": ["Austin", "Portland", "Austin"]
+    }
