@@ -119,7 +119,8 @@ class Sending:
 
     def ack(self, receiver: Receiver, number: int) -> None:
         receiver.assigned += 1 + number % (receiver.got - receiver.assigned)
-        self.port.acked(receiver.channel, receiver.assigned, IdSet(number % (receiver.assigned + 1)), 0)
+        released = IdSet(number % (receiver.assigned + 1))
+        self.port.acked(receiver.channel, receiver.session, receiver.assigned, released, 0)
         for _, first, last in self.port.forgettable():
             for each in range(first, last + 1):
                 assert all(each <= other.assigned for other in self.receivers.values())
@@ -392,7 +393,8 @@ class Play:
     def choices(self, number: int) -> list[Choice]:
         found: list[Choice] = [("tick", self.tick)]
         if number >> 8 & 7 == 0 or not self.session.number:  # Rare, or nothing would get on between them.
-            found += [("connect", self.connect), ("break", lambda: self.give(was.Broken(IN)))]
+            broken = (IN, OUT)[number >> 4 & 1]
+            found += [("connect", self.connect), ("break", lambda: self.give(was.Broken(broken)))]
             found += [("crash", lambda: self.crash(number))] * 2
         if self.commit is not None:
             found += [("commit", self.committed)] * 2

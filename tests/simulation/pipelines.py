@@ -8,7 +8,8 @@ ones get one crash at every point in each `make test`, large ones thousands of r
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import replace
+from typing import NamedTuple
 
 import pyarrow as pa
 from examples import sales as example
@@ -17,16 +18,20 @@ from tests.simulation.operators import numbers
 
 import clew
 from clew.log.memory import MemoryStore
-from clew.model.graph import Graph
+from clew.model.graph import Graph, Node
+from clew.protocol.moves import Moves, Surroundings
 from clew.protocol.settings import Settings
 from clew.testing import Outside, scripted
-from clew.verify.parts import Parts
+from clew.verify.parts import HEALTHY, Parts
 
-SIZES = ("small", "middle", "large")
+SIZES = ("small", "tight", "middle", "large")
+"""Tight is the small one with no room to spare."""
 POINTS_SMALL = 80
 
 ROOMY = Settings(window=64, commit_max=128, cache_max=128, read_max=16, backlog_max=256, pull_max=64, survey_every=64)
 """Large commits make short runs, so that more of the pipeline fits into few points."""
+TIGHT = Settings(window=1, commit_max=1, cache_max=1, read_max=1, backlog_max=1, pull_max=1, survey_every=1)
+"""No room to spare: everything waits for something."""
 
 
 class Case(NamedTuple):
@@ -35,17 +40,17 @@ class Case(NamedTuple):
     small: Callable[[], clew.Pipeline]
     middle: Callable[[], clew.Pipeline]
     large: Callable[[], clew.Pipeline]
-    store: Callable[[Graph], Any] | None = None
+    special: Parts = HEALTHY
+    """Another store, or other moves, than usual."""
 
     def graph(self, size: str) -> Graph:
         """The graph of one size."""
-        build: Callable[[], clew.Pipeline] = getattr(self, size)
+        build: Callable[[], clew.Pipeline] = getattr(self, "small" if size == "tight" else size)
         return build().build()
 
     def parts(self, size: str) -> Parts:
-        """Small ones have fixed, large sizes; for the others each seed chooses its own, mostly small ones."""
-        settings = ROOMY if size == "small" else None
-        return Parts(settings=settings) if self.store is None else Parts(settings=settings, store=self.store)
+        """The small pipeline has fixed settings; for the larger ones each seed chooses, mostly small sizes."""
+        return replace(self.special, settings={"small": ROOMY, "tight": TIGHT}.get(size))
 
 
 def linear(events: int, size: int, *, has_all: bool = True) -> clew.Pipeline:
@@ -328,6 +333,14 @@ def with_files(graph: Graph) -> MemoryStore:
     return MemoryStore(graph.describe(), "5eed", file_bytes_min=400)
 
 
+class Forgetful(Moves):
+    """Moves that keep only three keys of the state in memory, so that they load them again and again."""
+
+    def __init__(self, node: Node, definition: clew.Operator | clew.Source, around: Surroundings) -> None:
+        super().__init__(node, definition, around)
+        self.ctx.state.kept_max = 3
+
+
 MERGING = [1, 20, 2, 24, 5, 22, 40, 47, 44, 41, 60, 66, 63, 80, 90, 85, 93, 88, 96, 120, 121, 140]
 """Moments of clicks; 22, 44 and 63 each come between two sessions and merge them."""
 
@@ -368,7 +381,10 @@ PIPELINES: dict[str, Case] = {
     "ports": Case(lambda: ports(2, has_all=False), lambda: ports(4), lambda: ports(14)),
     "empty": Case(lambda: empty(2), lambda: empty(5), lambda: empty(24)),
     "bodies": Case(
-        lambda: bodies(3, 500, has_all=False), lambda: bodies(6, 1000), lambda: bodies(24, 5000), store=with_files
+        lambda: bodies(3, 500, has_all=False),
+        lambda: bodies(6, 1000),
+        lambda: bodies(24, 5000),
+        special=Parts(store=with_files),
     ),
-    "state": Case(lambda: state(3, 2), lambda: state(8, 2), lambda: state(30, 3)),
+    "state": Case(lambda: state(3, 2), lambda: state(8, 2), lambda: state(30, 3), special=Parts(moves=Forgetful)),
 }

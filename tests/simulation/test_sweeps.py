@@ -23,8 +23,8 @@ pipelines = pytest.mark.parametrize("name", PIPELINES)
 
 
 def one_fault(points: int, seed: int = 0) -> Iterator[Schedule]:
-    """One crash at every point, before and after; all processes at every point; a pause at every point."""
-    yield from one_crash(points, seed, [FaultKind.CRASH, FaultKind.AFTER, FaultKind.POWER])
+    """At every point: a crash before and after, one of all processes, a broken connection, a pause."""
+    yield from one_crash(points, seed, [FaultKind.CRASH, FaultKind.AFTER, FaultKind.POWER, FaultKind.BREAK])
     for at in range(1, points + 1):
         yield Schedule(seed, (Fault(FaultKind.PAUSE, at, PAUSE_POINTS),))
 
@@ -35,6 +35,14 @@ def test_one_fault_at_every_point(name: str, counted: Callable[..., None]) -> No
     tally = try_all(name, case.graph("middle"), lambda points, _: one_fault(points), parts=case.parts("middle"))
     check(name, "middle", tally)
     counted(name, **{"points": tally.points, "one-crash runs": tally.runs})
+
+
+@pipelines
+def test_one_fault_at_every_point_with_no_room_to_spare(name: str, counted: Callable[..., None]) -> None:
+    case = PIPELINES[name]
+    tally = try_all(name, case.graph("tight"), lambda points, _: one_fault(points), parts=case.parts("tight"))
+    check(name, "tight", tally)
+    counted(name, **{"points (tight)": tally.points, "one-crash runs (tight)": tally.runs})
 
 
 @pipelines

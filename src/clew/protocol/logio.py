@@ -145,6 +145,11 @@ class OperatorKernel(ReplicaKernel):
         super().on_written(given, effects)
         self._press(effects)
 
+    def on_checked(self, given: was.Checked, effects: list[Effect]) -> None:
+        """An outside system turned out to be further on, which may lower the pressure."""
+        super().on_checked(given, effects)
+        self._press(effects)
+
     def _press(self, effects: list[Effect]) -> None:
         """Tells the senders when the pressure has fallen far enough to matter to them."""
         pressure = self._pressure()

@@ -78,10 +78,11 @@ class OutPort:
         """Ends the session; the receiver will begin another."""
         self._receiver(channel).session = None
 
-    def acked(self, channel: Channel, assigned: int, released: IdSet, pressure: int) -> None:
-        """Takes an acknowledgement; what it says is durable, so a late one is only old, never wrong."""
+    def acked(self, channel: Channel, session: Session, assigned: int, released: IdSet, pressure: int) -> None:
+        """Takes an acknowledgement; the cursors in it are durable, so in a late one they are only old, never wrong."""
         receiver = self._receiver(channel)
-        receiver.pressure = pressure
+        if session == receiver.session:  # A late one knows nothing of the pressure now, and nobody might correct it.
+            receiver.pressure = pressure
         receiver.acked = max(receiver.acked, assigned)
         receiver.sent = max(receiver.sent, assigned)
         receiver.released.update(released)

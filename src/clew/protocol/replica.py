@@ -133,7 +133,7 @@ class ReplicaKernel:
     def on_acked(self, given: was.Acked, effects: list[Effect]) -> None:
         """A receiver is durably further on; what all have released can be forgotten."""
         port = self.ports[given.channel.output]
-        port.acked(given.channel, given.assigned, given.released, given.pressure)
+        port.acked(given.channel, given.session, given.assigned, given.released, given.pressure)
         self._forget(port)
         self._pump(effects)
         self._proceed(effects)

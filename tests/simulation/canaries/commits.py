@@ -41,7 +41,7 @@ class WrittenBeforeCommit(OperatorKernel):
         super()._flush(effects)
 
 
-@canary("outputs and done marks in two transactions", pairs, r"pairs\.out: .* a run without failures produces")
+@canary("outputs and done marks in two transactions", pairs, r"event \d+ is .* a run without failures produces")
 class TwoTransactions(OperatorKernel):
     """Outputs are logged first and their Input Sets marked done later, so that a crash in between generates twice."""
 
@@ -69,7 +69,9 @@ class TwoTransactions(OperatorKernel):
             effects.append(does.Commit(self.commits, self.committing))
 
 
-@canary("a commit that overtakes an earlier assignment", windows, r"took event \d+ of numbers\.out->windows\.in")
+@canary(
+    "a commit that overtakes an earlier assignment", windows, r"took event \d+ of numbers|event \d+ is .* a run without"
+)
 class OvertakingCommit(OperatorKernel):
     """A generation is committed without earlier assignments to other Input Sets, so that a crash takes events twice."""
 
@@ -140,7 +142,9 @@ class SecondCommit(OperatorKernel):
         self.commits = max(self.commits, last)
 
 
-@canary("end of input taken for finished", pairs, r"stuck: nothing can happen any more; not finished: report$")
+@canary(
+    "end of input taken for finished", pairs, r"stuck: .*; not finished: report$|report: the operator never finished"
+)
 class FinishedBeforeFinish(OperatorKernel):
     """A replica is marked finished when its input ends, so that a crash before `finish` loses the last outputs."""
 

@@ -34,6 +34,9 @@ class Habitat:
         return self.build().build()
 
 
+TINY = Settings(window=2, commit_max=1, cache_max=1, read_max=1, pull_max=1)
+"""Whatever can be cut into pieces is cut into the smallest."""
+
 HABITATS: dict[str, Habitat] = {}
 """All habitats by name."""
 
@@ -57,11 +60,16 @@ def pairs() -> clew.Pipeline:
     return pipeline
 
 
-@habitat(Parts(store=lambda graph: MemoryStore(graph.describe(), "5eed", file_bytes_min=1)))
+@habitat(
+    Parts(
+        settings=Settings(window=1, cache_max=1),
+        store=lambda graph: MemoryStore(graph.describe(), "5eed", file_bytes_min=1),
+    )
+)
 def files() -> clew.Pipeline:
-    """An operator that throws dice; the body of every event is in a file beside the log."""
+    """An operator that throws dice; the body of every event is in a file beside the log, and is read from there."""
     pipeline = clew.Pipeline("files")
-    source = pipeline.source("numbers", scripted(numbers(3)))
+    source = pipeline.source("numbers", scripted(numbers(1)))
     source.operator("dice", Dice()).write("report", Outside("report").writer())
     return pipeline
 
@@ -88,7 +96,7 @@ def hours() -> clew.Pipeline:
     return _two_inputs("hours", is_sorted=True)
 
 
-@habitat()
+@habitat(Parts(settings=TINY))
 def arrivals() -> clew.Pipeline:
     """The same, where the order of arrival makes a difference."""
     return _two_inputs("arrivals", is_sorted=False)
@@ -137,7 +145,7 @@ def fan_out() -> clew.Pipeline:
     return pipeline
 
 
-@habitat()
+@habitat(Parts(settings=TINY))
 def unrepeatable() -> clew.Pipeline:
     """A source that gives other data each time it is read."""
     pipeline = clew.Pipeline("unrepeatable")

@@ -48,7 +48,7 @@ class Pairs(clew.Operator):
 
 
 class Dice(clew.Operator):
-    """Each number with a throw of the dice: a second generation gives something else."""
+    """Four throws of the dice for each number: a second generation gives something else."""
 
     def open(self, ctx: clew.Context) -> None:
         self.waiting: list[int] = []
@@ -64,7 +64,8 @@ class Dice(clew.Operator):
 
     def generate(self, input_sets: Sequence[int], ctx: clew.Context) -> Iterator[tuple[str, Any]]:
         self.waiting.remove(input_sets[0])
-        yield "out", [{"x": input_sets[0], "throw": ctx.random.randint(1, 1_000_000)}]
+        for _ in range(4):
+            yield "out", [{"x": input_sets[0], "throw": ctx.random.randint(1, 1_000_000)}]
 
 
 class Windows(clew.Operator):

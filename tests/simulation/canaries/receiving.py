@@ -96,7 +96,7 @@ class IgnoresGreeting(InChannel):
             super().greeted(incarnation, effects)
 
 
-@canary("released when assigned", pairs, r"pairs: undone event numbers\.out/\d+ is gone")
+@canary("released when assigned", pairs, r"undone event [\w.]+/\d+ is gone")
 class ReleasesWhenAssigned(InChannel):
     """An event is released before its Input Set is generated, so that a restart finds it removed at its sender."""
 
@@ -107,7 +107,9 @@ class ReleasesWhenAssigned(InChannel):
         self.released.add(number)
 
 
-@canary("end-of-input mark done before finish", pairs, r"stuck: nothing can happen any more; not finished: pairs")
+@canary(
+    "end-of-input mark done before finish", pairs, r"stuck: nothing can happen any more; not finished: (pairs|report)"
+)
 class EndDoneBeforeFinish(OperatorKernel):
     """An end mark is done when it is taken, so that a restart before `finish` waits for it for ever."""
 

@@ -155,7 +155,7 @@ class ForgetsReleased(OperatorKernel):
         super().on_started(given, effects)
 
 
-@canary("timers lost on restart", quiet, r"came before timer 'silence', due at [\d.]+, rang")
+@canary("timers lost on restart", quiet, r"came before timer 'silence', due at [\d.]+, rang|still has timers")
 class LosesTimers(OperatorKernel):
     """A restart does not restore timers, so that what waits for one waits until the end of input."""
 

@@ -52,8 +52,11 @@ class IgnoresAcks(OutPort):
 
     __slots__ = ()
 
-    def acked(self, channel: Channel, assigned: int, released: IdSet, pressure: int) -> None:
-        super().acked(channel, 0, released, pressure)
+    def acked(self, channel: Channel, *given: Any) -> None:
+        receiver = self._receiver(channel)
+        before = receiver.acked
+        super().acked(channel, *given)
+        receiver.acked = before
 
 
 @canary("forgets what one of two receivers released", fan_out, r"forgets out/\d+\.\.\d+, not released by")

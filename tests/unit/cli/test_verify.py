@@ -249,7 +249,10 @@ def test_a_file_of_another_kind(run: Run, tmp_path: Path) -> None:
     ("schedule", "words"),
     [
         ("crash@3", "the schedule 'crash@3' cannot be read; expected SEED or SEED:FAULT,... such as 7:crash@17."),
-        ("3:boom@3", "the fault 'boom@3' cannot be read; expected crash@N, after@N, pause@N+LENGTH, lose@N or power@N"),
+        (
+            "3:boom@3",
+            "the fault 'boom@3' cannot be read; expected crash@N, after@N, pause@N+LENGTH, lose@N, break@N or power@N",
+        ),
     ],
 )
 def test_a_schedule_that_cannot_be_read(file: Any, run: Run, schedule: str, words: str) -> None:

@@ -240,8 +240,7 @@ def tell(effect: Effect) -> str:
             ending = " end" if effect.event.is_end else ""
             return f"send {effect.channel.receiver} {effect.event.id}{ending} {_session(effect.session)}"
         case does.Ack():
-            pressure = f" pressure {effect.pressure}" if effect.pressure else ""
-            return f"ack {effect.channel.sender} {effect.assigned} {effect.released}{pressure}"
+            return f"ack {effect.channel.sender} {effect.assigned} {effect.released}"
         case does.Fetch():
             return f"fetch {effect.port} {effect.first} x{effect.limit}"
         case does.FetchEffect():

@@ -151,7 +151,9 @@ def test_a_tick_asks_the_log_what_can_go_once_at_a_time() -> None:
 
 def test_a_scope_without_retention_time_lets_no_target_go() -> None:
     kernel = begun(capture("out", "db", out=None), writes={"db": Kind.CONDITIONAL}, outbound=(ALSO,))
-    (survey,) = step(kernel, was.Ticked(100.0))
+    assert feed(kernel, was.Ticked(100.0)) == []  # Nothing has been closed: nothing can go.
+    generation(kernel, 1, generated(), "a")
+    (*_, survey) = step(kernel, was.Ticked(100.0))
     assert survey == does.Survey({"out": IdSet(), "db": IdSet()}, {"out": None})
 
 

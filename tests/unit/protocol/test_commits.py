@@ -63,16 +63,24 @@ def test_a_commit_begins_when_enough_is_pending_beside_the_next_move() -> None:
     kernel = begun(commit_max=2)
     feed(kernel, received(1), received(2), received(3))
     assert feed(kernel, folded(), answered()) == ["ask", "fold up/2"]
-    assert feed(kernel, folded()) == ["ask", "commit 1"]
+    assert feed(kernel, folded()) == ["commit 1", "ask"]
 
 
 def test_one_commit_is_under_way_and_the_next_holds_all_that_was_decided_meanwhile() -> None:
+    kernel = begun(commit_max=3)
+    feed(kernel, received(1), folded(), answered())
+    assert feed(kernel, received(2), received(3)) == ["fold up/2"]
+    assert feed(kernel, folded(), answered(), folded(), answered()) == ["ask", "fold up/3", "ask"]
+    assert taken(commit_in(step(kernel, was.Committed(1)))) == [2, 3]
+
+
+def test_when_enough_is_pending_moves_wait_for_the_commit_that_is_under_way() -> None:
     kernel = begun(commit_max=1)
-    feed(kernel, received(1), received(2), received(3), received(4))
-    assert feed(kernel, folded(), answered()) == ["ask", "commit 1", "fold up/2"]
-    assert feed(kernel, folded(), answered(), folded()) == ["ask", "fold up/3", "ask"]
-    effects = step(kernel, was.Committed(1))
-    assert taken(commit_in(effects)) == [2, 3]
+    feed(kernel, received(1), received(2), received(3))
+    assert feed(kernel, folded(), answered()) == ["commit 1", "ask", "fold up/2"]
+    assert feed(kernel, folded()) == []
+    assert feed(kernel, was.Ticked(1.0), received(4)) == []
+    assert feed(kernel, was.Committed(1)) == ["ack up 1 IdSet(1)", "commit 2", "ask"]
 
 
 def test_a_commit_holds_whole_moves_only() -> None:
@@ -158,6 +166,12 @@ def test_outputs_of_a_port_without_receivers_go_once_they_are_durable() -> None:
     kernel = begun(outbound=())
     feed(kernel, received(1), folded("a"), answered("a"), generated("out"), answered(), was.Committed(1))
     assert commit_in(step(kernel, was.Ticked(1.0))).forget_outputs == [("out", 1, 1)]
+
+
+def test_after_a_restart_outputs_that_nobody_receives_go_too() -> None:
+    kernel = operator(outbound=())
+    start(kernel, 2, counters={"out:out": 3, "finished": 1})
+    assert commit_in(step(kernel, was.Ticked(1.0))).forget_outputs == [("out", 1, 3)]
 
 
 # The kernel's own check

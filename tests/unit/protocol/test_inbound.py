@@ -7,10 +7,13 @@ from tests.unit.protocol.stage import (
     FIRST,
     IN,
     MORE,
+    OUT,
     answered,
+    connected,
     cursor,
     feed,
     folded,
+    generated,
     operator,
     received,
     start,
@@ -62,7 +65,7 @@ def test_the_filter_looks_at_what_was_seen_not_at_what_is_durable() -> None:
 def test_a_gap_begins_a_new_session_behind_what_is_durable() -> None:
     channel = inbound(found=cursor(4))
     assert take(channel, 5) == (True, [])
-    assert take(channel, 7) == (False, ["connect up in 1.2 after 4"])
+    assert take(channel, 7) == (False, ["connect up in 1.2 after 4", "ack up 4 IdSet(0)"])
     assert take(channel, 6, FIRST) == (False, [])  # The rest of the old session is refused.
     assert take(channel, 5) == (False, [])
     assert take(channel, 6) == (True, [])
@@ -80,7 +83,7 @@ def test_a_restart_goes_on_behind_the_assigned_cursor() -> None:
     channel.restore(3, cursor(7, 4, [6]))
     effects: list[Effect] = []
     channel.connect(effects)
-    assert tells(effects) == ["connect up in 3.1 after 7"]
+    assert tells(effects) == ["connect up in 3.1 after 7", "ack up 7 IdSet(4, 6..6)"]
     assert take(channel, 7) == (False, [])
     assert take(channel, 8) == (True, [])
     assert channel.released == IdSet(4, [6])
@@ -103,7 +106,7 @@ def test_only_a_newer_incarnation_of_the_sender_is_greeted_with_a_new_session() 
     channel.greeted(2, effects)
     channel.greeted(1, effects)  # A predecessor that woke up.
     channel.greeted(3, effects)
-    assert tells(effects) == ["connect up in 1.2 after 0", "connect up in 1.3 after 0"]
+    assert tells(effects)[::2] == ["connect up in 1.2 after 0", "connect up in 1.3 after 0"]
 
 
 # Released
@@ -180,11 +183,41 @@ def test_a_duplicate_and_an_event_of_an_old_session_begin_nothing() -> None:
     start(kernel)
     assert feed(kernel, received(1)) == ["fold up/1"]
     assert feed(kernel, received(1), received(2, session=Session(1, 0)), received(2, session=Session(0, 1))) == []
-    assert feed(kernel, received(3)) == ["connect up in 1.2 after 0"]
+    assert feed(kernel, received(3)) == ["connect up in 1.2 after 0", "ack up 0 IdSet(0)"]
     assert feed(kernel, received(2)) == []
-    assert feed(kernel, was.Greeted(IN, 1)) == ["connect up in 1.3 after 0"]
+    assert feed(kernel, was.Greeted(IN, 1)) == ["connect up in 1.3 after 0", "ack up 0 IdSet(0)"]
     assert feed(kernel, received(1, session=Session(1, 3)), received(2, session=Session(1, 3))) == []
     assert feed(kernel, folded(), answered()) == ["ask", "fold up/2"]
+
+
+def test_a_new_session_tells_only_what_is_durable() -> None:
+    """Released in memory, by a generation whose commit has not answered, is not released yet."""
+    kernel = operator()
+    start(kernel)
+    feed(kernel, received(1), folded("a"), answered("a"), generated(), answered())
+    assert feed(kernel, was.Greeted(IN, 1)) == ["connect up in 1.2 after 0", "ack up 0 IdSet(0)"]
+    feed(kernel, was.Committed(1))
+    assert feed(kernel, was.Greeted(IN, 2)) == ["connect up in 1.3 after 1", "ack up 1 IdSet(1)"]
+
+
+def test_a_broken_channel_is_asked_for_again_by_its_receiver() -> None:
+    kernel = operator()
+    start(kernel)
+    feed(kernel, connected(0), received(1), folded("a"), answered("a"), generated("out"), answered(), was.Committed(1))
+    assert feed(kernel, was.Broken(IN)) == ["connect up in 1.2 after 1", "ack up 1 IdSet(1)"]
+    assert feed(kernel, received(2)) == []  # Of the session that broke.
+    assert feed(kernel, was.Broken(OUT)) == []
+    assert feed(
+        kernel, received(2, session=Session(1, 2)), folded("a"), answered("a"), generated("out"), answered()
+    ) == [
+        "fold up/2",
+        "ask",
+        "generate 'a'",
+        "ask",
+        "commit 2",
+    ]
+    assert feed(kernel, was.Committed(2)) == ["ack up 2 IdSet(2)"]
+    assert feed(kernel, connected(1, session=Session(1, 2))) == ["send down 2 in 1.2"]
 
 
 def test_an_acknowledgement_names_the_session_of_its_time() -> None:

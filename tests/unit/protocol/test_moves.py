@@ -213,6 +213,12 @@ def test_a_key_that_cannot_be_stored_is_named() -> None:
         moves_of(assign=lambda event, ctx: [object()]).perform(FOLD)
 
 
+def test_equal_keys_are_one_input_set() -> None:
+    with pytest.raises(MoveError, match="the same Input Set twice"):
+        moves_of(assign=lambda event, ctx: [5, 5.0]).perform(FOLD)
+    assert pairs(moves_of(assign=lambda event, ctx: [True]).perform(FOLD)) == [(1, None)]
+
+
 def test_a_state_that_cannot_be_stored_is_named() -> None:
     def assign(event: Any, ctx: Any) -> list[Any]:
         ctx.state["x"] = object()
@@ -313,6 +319,17 @@ def test_outputs_and_write_actions_in_any_shape_of_records() -> None:
         ("out", [{"x": 3}]),
     ]
     assert [dict(each.attributes) for each in result.emissions] == [{}, {}, {"late": True}]  # type: ignore[union-attr]
+
+
+def test_attributes_are_as_they_were_when_they_were_yielded() -> None:
+    def make(sets: Any, ctx: Any) -> Iterator[Any]:
+        attributes = {"number": 1}
+        yield "out", [{"x": 1}], attributes
+        attributes["number"] = 2
+        yield "out", [{"x": 2}], attributes
+
+    result = moves_of(generate=make).perform(generate("a"))
+    assert [each.attributes["number"] for each in result.emissions] == [1, 2]  # type: ignore[union-attr]
 
 
 def test_a_generation_may_give_nothing() -> None:
@@ -545,6 +562,11 @@ def test_a_plan_is_the_next_action_or_the_end() -> None:
     assert isinstance(first, was.Planned)
     assert (decode(first.description or b""), state_of(first.changes)) == ("all", {"planned": True})
     assert moves.perform(does.Plan()).description is None  # type: ignore[union-attr]
+
+
+def test_a_source_has_no_timers() -> None:
+    with pytest.raises(MoveError, match=r"source 'op': plan\(\) set a timer; sources have none. Use poll_s instead."):
+        moves_of(Numbers(), plan=lambda ctx: ctx.timer("t", 1.0)).perform(does.Plan())
 
 
 def test_a_read_goes_on_where_it_stopped() -> None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from tests.unit.protocol.stage import ALSO, FIRST, IN, OUT, output, tells
 
+from clew.model.names import Channel
 from clew.model.ranges import IdSet
 from clew.protocol.effects import Effect, Session
 from clew.protocol.outbound import OutChannel, OutPort, Requires
 from clew.protocol.settings import Settings
 
 
-def port_of(*channels: object, durable: int = 0, **sizes: int) -> OutPort:
+def port_of(*channels: Channel, durable: int = 0, **sizes: int) -> OutPort:
     """A port with receivers; the first ids were made durable in its life, so they are in its memory."""
     port = OutPort("out", [OutChannel(channel) for channel in channels or (OUT,)], Settings(**sizes))
     for number in range(1, durable + 1):
@@ -22,6 +23,14 @@ def port_of(*channels: object, durable: int = 0, **sizes: int) -> OutPort:
 def make_durable(port: OutPort, number: int, requires: Requires = ()) -> None:
     port.last = number
     port.became_durable(output(number, requires=requires))
+
+
+def ack(
+    port: OutPort, channel: Channel, assigned: int, released: IdSet, pressure: int = 0, session: Session | None = None
+) -> None:
+    """An acknowledgement, of the receiver's session unless told otherwise."""
+    (receiver,) = (each for each in port.channels if each.channel == channel)
+    port.acked(channel, session or receiver.session or FIRST, assigned, released, pressure)
 
 
 def pump(port: OutPort, done: int = 0) -> list[str]:
@@ -56,9 +65,9 @@ def test_the_window_holds_back_until_acknowledged() -> None:
     port = port_of(durable=5, window=2)
     port.connected(OUT, FIRST, 0)
     assert pump(port) == ["send down 1 in 1.1", "send down 2 in 1.1"]
-    port.acked(OUT, 1, IdSet())
+    ack(port, OUT, 1, IdSet())
     assert pump(port) == ["send down 3 in 1.1"]
-    port.acked(OUT, 3, IdSet())
+    ack(port, OUT, 3, IdSet())
     assert pump(port) == ["send down 4 in 1.1", "send down 5 in 1.1"]
 
 
@@ -67,7 +76,7 @@ def test_every_receiver_has_a_window_of_its_own() -> None:
     port.connected(OUT, FIRST, 0)
     port.connected(ALSO, FIRST, 2)
     assert pump(port) == ["send down 1 in 1.1", "send other 3 in 1.1"]
-    port.acked(ALSO, 3, IdSet())
+    ack(port, ALSO, 3, IdSet())
     assert pump(port) == ["send other 4 in 1.1"]
 
 
@@ -79,7 +88,7 @@ def test_after_a_restart_outputs_come_from_the_log_in_order() -> None:
     assert pump(port) == []  # One is under way.
     port.fetched((output(2), output(3), output(4)), 2)
     assert pump(port) == ["send down 2 in 1.1", "send down 3 in 1.1", "send down 4 in 1.1"]
-    port.acked(OUT, 4, IdSet())
+    ack(port, OUT, 4, IdSet())
     assert pump(port) == ["fetch out 5 x3"]
     port.fetched((output(5),), 5)
     assert pump(port) == ["send down 5 in 1.1"]
@@ -102,7 +111,7 @@ def test_memory_stays_small_when_one_receiver_is_slow() -> None:
         if f"fetch out {number} x2" in pump(port):
             port.fetched((output(number),), number)
             pump(port)
-        port.acked(OUT, number, IdSet(number))
+        ack(port, OUT, number, IdSet(number))
     assert [receiver.sent for receiver in port.channels] == [100, 2]
     assert len(port.cache) <= 4 + 2
 
@@ -140,8 +149,8 @@ def test_a_newer_session_begins_at_its_assigned_cursor() -> None:
     assert pump(port) == ["send down 2 in 2.1", "send down 3 in 2.1"]
 
 
-@pytest.mark.parametrize("late", [FIRST, Session(1, 2), Session(2, 0)])
-def test_a_late_connect_changes_nothing(late: Session) -> None:
+@pytest.mark.parametrize("late", [FIRST, Session(1, 2), Session(2, 0), Session(2, 1)])
+def test_a_late_or_repeated_connect_changes_nothing(late: Session) -> None:
     port = port_of(durable=2)
     port.connected(OUT, Session(2, 1), 2)
     port.connected(OUT, late, 0)
@@ -174,7 +183,7 @@ def test_an_acknowledgement_of_an_old_session_is_only_old() -> None:
     port = port_of(durable=5, window=2)
     port.connected(OUT, Session(2, 1), 3)
     assert pump(port) == ["send down 4 in 2.1", "send down 5 in 2.1"]
-    port.acked(OUT, 1, IdSet(1))
+    ack(port, OUT, 1, IdSet(1))
     assert (port.channels[0].acked, port.channels[0].sent) == (3, 5)
 
 
@@ -183,13 +192,25 @@ def test_an_acknowledgement_beyond_what_was_sent_moves_the_session_on() -> None:
     port = port_of(durable=4, window=1)
     port.connected(OUT, FIRST, 0)
     assert pump(port) == ["send down 1 in 1.1"]
-    port.acked(OUT, 3, IdSet())
+    ack(port, OUT, 3, IdSet())
     assert pump(port) == ["send down 4 in 1.1"]
 
 
 def test_a_channel_of_another_port_is_unknown() -> None:
     with pytest.raises(KeyError):
         port_of().connected(IN, FIRST, 0)
+
+
+def test_a_broken_session_sends_nothing_until_the_receiver_begins_another() -> None:
+    port = port_of(OUT, ALSO, durable=2)
+    port.connected(OUT, FIRST, 0)
+    port.connected(ALSO, FIRST, 1)
+    port.broken(OUT)
+    assert pump(port) == ["send other 2 in 1.1"]
+    port.connected(OUT, Session(1, 2), 1)
+    assert pump(port) == ["fetch out 2 x64"]
+    port.fetched((output(2),), 2)
+    assert pump(port) == ["send down 2 in 1.2"]
 
 
 # Backlog and forgetting
@@ -199,9 +220,24 @@ def test_the_backlog_counts_from_the_slowest_receiver_and_includes_what_is_not_d
     port = port_of(OUT, ALSO, durable=5)
     port.last = 6
     assert port.backlog() == 6
-    port.acked(OUT, 5, IdSet())
-    port.acked(ALSO, 2, IdSet())
+    ack(port, OUT, 5, IdSet())
+    ack(port, ALSO, 2, IdSet())
     assert port.backlog() == 4
+
+
+def test_the_pressure_is_what_waits_on_the_fullest_way() -> None:
+    port = port_of(OUT, ALSO, durable=5)
+    port.connected(OUT, FIRST, 0)
+    port.connected(ALSO, FIRST, 0)
+    ack(port, OUT, 5, IdSet(), 30)
+    assert port.pressure() == 30
+    ack(port, ALSO, 1, IdSet(), 40)
+    assert port.pressure() == 44
+    ack(port, ALSO, 5, IdSet(), 2)
+    assert port.pressure() == 30
+    ack(port, ALSO, 5, IdSet(), 99, session=Session(0, 1))  # Of an old session: it knows nothing of the pressure now.
+    assert port.pressure() == 30
+    assert OutPort("out", [], Settings()).pressure() == 0
 
 
 def test_a_port_without_receivers_has_no_backlog_and_releases_what_is_durable() -> None:
@@ -215,20 +251,20 @@ def test_a_port_without_receivers_has_no_backlog_and_releases_what_is_durable() 
 
 def test_only_what_every_receiver_has_released_can_be_forgotten_and_only_once() -> None:
     port = port_of(OUT, ALSO, durable=9)
-    port.acked(OUT, 9, IdSet(6, [8]))
+    ack(port, OUT, 9, IdSet(6, [8]))
     assert port.forgettable() == []  # Nothing was heard from the other: it has released nothing.
-    port.acked(ALSO, 9, IdSet(3, [5, 8]))
+    ack(port, ALSO, 9, IdSet(3, [5, 8]))
     assert port.forgettable() == [("out", 1, 3), ("out", 5, 5), ("out", 8, 8)]
     assert port.forgettable() == []
-    port.acked(ALSO, 9, IdSet(6, [8]))
+    ack(port, ALSO, 9, IdSet(6, [8]))
     assert port.forgettable() == [("out", 4, 4), ("out", 6, 6)]
 
 
 def test_late_news_of_what_is_released_takes_nothing_back() -> None:
     port = port_of(durable=5)
-    port.acked(OUT, 5, IdSet(5))
+    ack(port, OUT, 5, IdSet(5))
     assert port.forgettable() == [("out", 1, 5)]
-    port.acked(OUT, 2, IdSet(1))
+    ack(port, OUT, 2, IdSet(1))
     assert port.released() == IdSet(5)
     assert port.forgettable() == []
 

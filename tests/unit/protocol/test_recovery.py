@@ -69,7 +69,6 @@ def test_a_restart_tells_everybody_where_it_is_and_reads_the_undone_events() -> 
         "ack up 2 IdSet(0)",
         "connect side in 2.1 after 2",
         "ack side 2 IdSet(0)",
-        "alarm 5.0",
         "pull side/1 side/2 up/1 up/2",
     ]
 
@@ -205,6 +204,13 @@ def test_what_was_released_before_the_restart_is_learned_again_and_forgotten() -
     start(kernel, 2, counters={"out:out": 3, "position": 1})
     feed(kernel, answered(), acked(3, 2))
     assert commit_in(step(kernel, was.Ticked(1.0))).forget_outputs == [("out", 1, 2)]
+
+
+def test_events_that_were_not_asked_for_are_refused() -> None:
+    kernel = crashed()
+    start(kernel, 2, **CRASHED)
+    with pytest.raises(AssertionError, match=r"pulled up\.out/1 instead of"):
+        kernel.step(pulled((1, IN), (1, MORE), (2, MORE), (2, IN)))
 
 
 def test_a_crash_while_recovering_changes_nothing_so_that_the_next_does_the_same() -> None:

@@ -143,6 +143,64 @@ def test_the_order_of_iteration_is_the_same_before_and_after_a_crash() -> None:
     assert [encode(key) for key in before] == sorted(log.rows)
 
 
+def test_keys_that_python_calls_equal_are_one_key_also_after_a_crash() -> None:
+    log = Log()
+    state = view(log)
+    state[1] = "one"
+    state[True] = "uno"
+    state[(2.0, "a")] = "two"
+    log.rows.update({key: value for key, value in state.changes().items() if value is not None})
+    successor = view(log)
+    assert successor[1.0] == "uno"
+    assert successor[(2, "a")] == "two"
+    assert len(log.rows) == 2
+
+
+def test_two_values_that_share_an_object_share_it_only_within_a_move() -> None:
+    """After a crash they would not; so they do not before it either."""
+    state = view(Log())
+    state["a"] = state["b"] = shared = [1]
+    shared.append(2)
+    assert changes(state) == {"a": [1, 2], "b": [1, 2]}
+    state["a"].append(3)
+    shared.append(4)
+    assert (state["a"], state["b"]) == ([1, 2, 3], [1, 2])
+    assert changes(state) == {"a": [1, 2, 3]}
+
+
+def test_what_is_durable_need_not_be_kept_in_memory() -> None:
+    log = Log(**{f"key {number}": number for number in range(40)})
+    state = StateView(log.load, log.load_all, kept_max=10)
+    assert sum(state.values()) == sum(range(40))
+    state["key 3"] = "changed"
+    unsaved = state.changes()
+    state.saved({})
+    log.loads.clear()
+    assert state["key 3"] == "changed"  # The log does not have it yet.
+    assert state["key 4"] == 4
+    assert log.loads == ["key 4"]
+    log.rows.update({key: value for key, value in unsaved.items() if value is not None})
+    state.saved(unsaved)
+    assert len(state) == 40
+    assert state["key 3"] == "changed"
+
+
+def test_a_key_is_kept_until_its_last_change_is_durable() -> None:
+    log = Log()
+    state = StateView(log.load, log.load_all, kept_max=0)
+    state["a"] = 1
+    first = state.changes()
+    state["a"] = 2
+    second = state.changes()
+    state.saved(first)
+    assert state["a"] == 2
+    assert log.loads == ["a"]  # When it was set; not since.
+    log.rows.update({key: value for key, value in second.items() if value is not None})
+    state.saved(second)
+    assert state["a"] == 2
+    assert log.loads == ["a", "a"]
+
+
 def test_keys_and_values_of_all_storable_kinds() -> None:
     log = Log()
     state = view(log)

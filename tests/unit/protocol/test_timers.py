@@ -110,9 +110,23 @@ def test_a_timer_is_in_the_log_until_its_move_is_over() -> None:
 def test_a_restored_timer_rings_even_if_its_moment_passed_meanwhile() -> None:
     kernel = operator()
     told = start(kernel, 2, now=50.0, timers={encode("t"): 5.0, encode("u"): 60.0}, counters={"position": 1})
-    assert told[-2:] == ["alarm 5.0", "ask"]
-    assert feed(kernel, answered()) == []
-    assert feed(kernel, was.Ticked(50.0)) == ["fire 't'", "alarm 60.0"]
+    assert told[-2:] == ["alarm 60.0", "ask"]
+    assert feed(kernel, answered()) == ["fire 't'"]
+
+
+def test_a_timer_that_is_due_when_it_is_set_rings_before_the_next_event() -> None:
+    kernel = operator()
+    start(kernel, now=10.0)
+    feed(kernel, received(1), received(2))
+    assert feed(kernel, folded("a", timers={"t": 10.0}), answered()) == ["ask", "fire 't'"]
+
+
+def test_the_clock_is_at_least_where_a_move_saw_it() -> None:
+    """Otherwise a move could see that a timer is due, and the next event would still come before it."""
+    kernel = with_timers(t=5.0)
+    feed(kernel, received(2), received(3))
+    late = was.Folded((), was.NO_CHANGES, was.Choices(6.0, 0))
+    assert feed(kernel, late, answered()) == ["ask", "fire 't'"]
 
 
 def test_a_clock_that_goes_back_does_not_take_time_back() -> None:

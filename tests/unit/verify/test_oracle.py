@@ -166,8 +166,8 @@ OPERATORS: list[tuple[str, Change, str]] = [
     ),
     (
         "an event before ready() was asked",
-        lambda book: book.remove("twos", did.Asked, 0),
-        "twos: Took(",
+        lambda book: book.shelf("twos").journal.pop(book.places("twos", did.Took)[1] - 1),
+        "twos: Took(numbers.out->twos.in, 2) came before ready() was asked until it was empty",
     ),
     (
         "another answer of ready()",
@@ -191,8 +191,18 @@ OPERATORS: list[tuple[str, Change, str]] = [
     ),
     (
         "a timer that was never set",
+        lambda book: book.shelf("twos").journal.insert(0, did.Rang(encode("gong"), Choices(3.0, 0))),
+        "twos: timer 'gong' rang at 3.0; it was set for None",
+    ),
+    (
+        "a timer that rang before an earlier one",
         lambda book: book.change("twos", did.Rang, 0, name=encode("gong")),
-        "twos: timer 'gong' rang at 17",
+        "twos: timer 'gong' rang before 'bell', which was due earlier",
+    ),
+    (
+        "an event before a timer that was due",
+        lambda book: book.remove("twos", did.Rang),
+        "twos: Took(numbers.out->twos.in, 2) came before timer 'bell', due at 17",
     ),
     (
         "an operator that never finished",
@@ -202,13 +212,12 @@ OPERATORS: list[tuple[str, Change, str]] = [
     (
         "a decision after the end",
         lambda book: book.shelf("twos").journal.append(did.Asked(None, Choices(0.0, 0))),
-        "twos: Asked(group=None, choices=Choices(now=0.0, seed=0, reads=(), backlogs=())) was decided after the "
-        "operator had finished",
+        "twos: Asked(None) was decided after the operator had finished",
     ),
     (
         "a decision of a source",
         lambda book: book.shelf("twos").journal.insert(0, did.Read(1)),
-        "twos: Read(action=1) is no decision of an operator",
+        "twos: Read(1) is no decision of an operator",
     ),
     (
         "an end before all events were taken",

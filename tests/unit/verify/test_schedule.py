@@ -9,7 +9,7 @@ from clew.verify.schedule import Fault, FaultKind, Schedule
 
 
 @pytest.mark.parametrize(
-    "text", ["0", "7", "7:crash@17", "0:after@1", "12:crash@3,after@4,pause@5+60,lose@7,power@8", "3:pause@5"]
+    "text", ["0", "7", "7:crash@17", "0:after@1", "12:crash@3,after@4,pause@5+60,lose@7,break@8,power@9", "3:pause@5"]
 )
 def test_a_schedule_is_read_and_written_alike(text: str) -> None:
     assert str(Schedule.parse(text)) == text
@@ -40,7 +40,7 @@ def test_a_fault_that_cannot_be_read_is_refused(text: str) -> None:
     with pytest.raises(ClewError) as caught:
         Schedule.parse(f"7:{text}")
     assert str(caught.value) == (
-        f"the fault {text!r} cannot be read; expected crash@N, after@N, pause@N+LENGTH, lose@N or power@N, "
+        f"the fault {text!r} cannot be read; expected crash@N, after@N, pause@N+LENGTH, lose@N, break@N or power@N, "
         f"where N is the number of a point of the run."
     )
 
