@@ -14,7 +14,7 @@ from tests.simulation.replay import check
 
 from clew.verify.sweep import one_crash, random_schedules, try_all
 
-SCHEDULES = 1_500
+SCHEDULES = 1_000
 FAULTS_MAX = 5
 
 pytestmark = pytest.mark.soak

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from tests.simulation.replay import check, command, main
 from clew.verify.schedule import Fault, FaultKind, Schedule
 from clew.verify.simulator import simulate
 from clew.verify.sweep import one_crash, try_all, two_crashes
+from clew.verify.world import World
 
 ROOT = Path(__file__).parents[2]
 PAUSE_POINTS = 10
@@ -72,6 +74,21 @@ def test_the_same_schedule_gives_the_same_run(name: str) -> None:
     assert one == other
     assert one.trace == other.trace
     assert len(one.struck) == 4
+
+
+@pipelines
+def test_a_finished_pipeline_that_is_run_again_on_its_log_does_nothing(name: str) -> None:
+    case = PIPELINES[name]
+    graph = case.graph("middle")
+    store = case.special.store(graph)
+    parts = replace(case.parts("middle"), store=lambda _: store)
+    counters = []
+    for schedule in ("2:after@30,crash@80", "3"):
+        world = World(graph, Schedule.parse(schedule), parts, is_checking=False)
+        world.run(steps_max=100_000)
+        counters.append({replica: store.reader().rows(replica).counters for replica in graph.replicas})
+    assert counters[0] == counters[1]
+    assert not any(world.outside.written(node.name, to) for node in graph.nodes.values() for to in node.writes)
 
 
 def test_the_same_schedule_gives_the_same_run_whatever_the_hash_seed() -> None:

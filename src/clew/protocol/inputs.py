@@ -85,9 +85,14 @@ class Greeted:
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """What was under way on a channel is lost, although both ends live on."""
+    """What was under way on a channel is lost, although both ends live on.
+
+    The two ends hear of it at different times, so it says which session was lost: the other end may have begun the
+    next one already. None means the present one.
+    """
 
     channel: Channel
+    session: Session | None = None
 
 
 @dataclass(frozen=True, slots=True)

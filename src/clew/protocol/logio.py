@@ -18,7 +18,7 @@ from clew.model.values import decode
 from clew.protocol import decisions as did
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
-from clew.protocol.effects import Effect
+from clew.protocol.effects import Effect, Session
 from clew.protocol.inbound import InChannel
 from clew.protocol.replica import ReplicaKernel
 from clew.protocol.settings import DEFAULT, Settings
@@ -127,8 +127,13 @@ class OperatorKernel(ReplicaKernel):
     def on_broken(self, given: was.Broken, effects: list[Effect]) -> None:
         """A channel lost what was under way: as its receiver, asks for it again."""
         super().on_broken(given, effects)
-        if given.channel in self.inputs:
-            self.inputs[given.channel].connect(effects)
+        inbound = self.inputs.get(given.channel)
+        if inbound is not None and given.session in (None, inbound.session):
+            inbound.connect(effects)
+
+    def session(self, channel: Channel) -> Session | None:
+        """The present session of a channel, as this end sees it."""
+        return self.inputs[channel].session if channel in self.inputs else super().session(channel)
 
     def on_acked(self, given: was.Acked, effects: list[Effect]) -> None:
         """A receiver is further on: whoever is held back by the pressure from here must hear of it."""

@@ -74,9 +74,15 @@ class OutPort:
             receiver.sent = assigned
             receiver.acked = max(receiver.acked, assigned)
 
-    def broken(self, channel: Channel) -> None:
-        """Ends the session; the receiver will begin another."""
-        self._receiver(channel).session = None
+    def session(self, channel: Channel) -> Session | None:
+        """The present session of a receiver."""
+        return self._receiver(channel).session
+
+    def broken(self, channel: Channel, session: Session | None = None) -> None:
+        """Ends this session, or the present one; the receiver will begin another, if it has not done so already."""
+        receiver = self._receiver(channel)
+        if session is None or session == receiver.session:
+            receiver.session = None
 
     def acked(self, channel: Channel, session: Session, assigned: int, released: IdSet, pressure: int) -> None:
         """Takes an acknowledgement; the cursors in it are durable, so in a late one they are only old, never wrong."""

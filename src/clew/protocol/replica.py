@@ -19,7 +19,7 @@ from clew.model.names import Channel, Replica
 from clew.model.ranges import IdSet
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
-from clew.protocol.effects import Effect
+from clew.protocol.effects import Effect, Session
 from clew.protocol.outbound import OutChannel, OutPort
 from clew.protocol.settings import DEFAULT, Settings
 from clew.protocol.writes import Writer
@@ -128,7 +128,11 @@ class ReplicaKernel:
     def on_broken(self, given: was.Broken, effects: list[Effect]) -> None:
         """A channel lost what was under way: its receiver begins a new session."""
         if given.channel.sender == self.replica and given.channel.output in self.ports:
-            self.ports[given.channel.output].broken(given.channel)
+            self.ports[given.channel.output].broken(given.channel, given.session)
+
+    def session(self, channel: Channel) -> Session | None:
+        """The present session of a channel, as this end sees it."""
+        return self.ports[channel.output].session(channel)
 
     def on_acked(self, given: was.Acked, effects: list[Effect]) -> None:
         """A receiver is durably further on; what all have released can be forgotten."""

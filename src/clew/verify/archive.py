@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+import pyarrow as pa
+
 from clew.model.history import Cursor, Output, Transaction
 from clew.model.names import Channel, Replica
 from clew.model.ranges import IdSet
@@ -13,7 +15,21 @@ from clew.model.ranges import IdSet
 class Shelf:
     """What one replica has committed."""
 
-    __slots__ = ("before", "cursors", "forgotten", "journal", "lineage", "outputs", "pairs", "reads", "targets")
+    __slots__ = (
+        "before",
+        "cursors",
+        "effects",
+        "forgotten",
+        "journal",
+        "lineage",
+        "outputs",
+        "pairs",
+        "reads",
+        "state",
+        "targets",
+        "versions",
+        "versions_used",
+    )
 
     def __init__(self) -> None:
         self.cursors: dict[Channel, Cursor] = {}
@@ -23,6 +39,12 @@ class Shelf:
         self.lineage: dict[tuple[str, int], list[int]] = defaultdict(list)
         self.reads: dict[int, list[int]] = defaultdict(list)
         """Numbers of the read actions that the generation of an Input Set used."""
+        self.effects: dict[int, pa.RecordBatch] = {}
+        """What each of those read actions gave."""
+        self.state: dict[bytes, bytes] = {}
+        self.versions: list[tuple[int, dict[bytes, bytes | None]]] = []
+        self.versions_used: dict[int, int] = {}
+        """The version of the state that the generation of an Input Set used."""
         self.before: dict[tuple[str, int], dict[str, int]] = {}
         """For each output, how many outputs each destination had when it was committed, itself included."""
         self.forgotten: dict[str, IdSet] = defaultdict(IdSet)
@@ -44,6 +66,16 @@ class Shelf:
         for serial, kind, number in transaction.uses:
             if kind == "read":
                 self.reads[serial].append(number)
+            else:
+                self.versions_used[serial] = number
+        for action, _, event in transaction.stored:
+            self.effects[action] = event.batch
+        self.versions.extend(transaction.state_versions)
+        for key, value in transaction.state.items():
+            if value is None:
+                self.state.pop(key, None)
+            else:
+                self.state[key] = value
         for port, first, last in transaction.forget_outputs:
             self.forgotten[port].add_range(first, last)
 

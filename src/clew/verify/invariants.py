@@ -22,10 +22,23 @@ class Invariants:
         self.archive = archive
         self.outside = outside
         self.log_id = log_id
+        self.sent: dict[tuple[Channel, does.Session, int], int] = {}
+        """The last event that an incarnation sent in a session."""
 
-    def on_send(self, replica: Replica, effect: does.Send) -> None:
-        """What is sent is durable, and so are the writes it requires."""
+    def on_complete(self, replica: Replica) -> None:
+        """Who has nothing left to do has done all its writes."""
+        for connection in self.graph.nodes[replica.operator].writes:
+            for output in self.archive[replica].outputs[connection]:
+                if not self.outside.has(self.log_id, replica, connection, output):
+                    raise Violation(f"{replica}: is complete before write {connection}/{output.event.id} is done")
+
+    def on_send(self, replica: Replica, incarnation: int, effect: does.Send) -> None:
+        """What is sent is durable, and so are the writes it requires; within a session ids only grow."""
         event = effect.event
+        stream = effect.channel, effect.session, incarnation
+        if event.id <= self.sent.get(stream, 0):
+            raise Violation(f"{replica}: event {event} is sent after {event.port}/{self.sent[stream]} in one session")
+        self.sent[stream] = event.id
         shelf = self.archive[replica]
         logged = shelf.outputs[event.port]
         if event.id > len(logged) or not logged[event.id - 1].event.same(event):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import random
 from collections import UserDict
-from collections.abc import Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -73,6 +73,10 @@ class _State(UserDict[Any, Any]):
     def __setitem__(self, key: Any, value: Any) -> None:
         self._touched[key] = None
         self.data[key] = value
+
+    def encoded(self) -> dict[bytes, bytes]:
+        """The state as the log would have it."""
+        return {encode_key(key): encode(value) for key, value in self.data.items()}
 
     def settle(self) -> None:
         """A move is over: values are from now on what their bytes say."""
@@ -180,6 +184,8 @@ class _OperatorRun(_Run):
         self.ended: set[Channel] = set()
         self.must_ask = False
         self.group: list[Any] | None = None
+        self.version: dict[bytes, bytes] = {}
+        self.version_next = 0
         is_closed = False
         for decision in self.shelf.journal:
             self.ctx.state.settle()
@@ -210,6 +216,12 @@ class _OperatorRun(_Run):
             self.clock = max(self.clock, getattr(decision, "choices", _EARLY).now)
         if not is_closed:
             raise Violation(f"{self.replica}: the operator never finished")
+        ends_with = self.ctx.state.encoded()
+        if ends_with != self.shelf.state:
+            raise Violation(
+                f"{self.replica}: the durable state is {_state(self.shelf.state)}; a run without failures ends with "
+                f"{_state(ends_with)}"
+            )
         self.expect_end()
 
     def _expect_quiet(self, decision: object) -> None:
@@ -257,11 +269,12 @@ class _OperatorRun(_Run):
             raise Violation(f"{self.replica}: generated {group}, but ready() had answered {self.group}")
         self.group = None
         self.must_ask = True
-        made = self.definition.generate(group, self.ctx.given(decision.choices))
-        self._generation(made, group, decision.choices)
+        self._generation(self.definition.generate, group, decision.choices)
 
-    def _generation(self, outputs: Any, group: list[Any], choices: Choices) -> None:
+    def _generation(self, move: Callable[..., Any], group: list[Any], choices: Choices) -> None:
         made = []
+        state = self.ctx.state.encoded() if self.node.capture.is_on else {}  # Before the move changes it.
+        outputs = move(group, self.ctx.given(choices))
         for port, data, *attributes in outputs or ():
             used = group if self.ctx.used is None else list(self.ctx.used)
             made.append((port, as_batch(data), used, dict(attributes[0]) if attributes else {}))
@@ -270,11 +283,13 @@ class _OperatorRun(_Run):
             if dict(self.shelf.outputs[port][number - 1].event.attributes) != attributes:
                 raise Violation(f"{self.replica}.{port}: event {number} has other attributes than without failures")
             if port in self.node.capture.outputs:
-                self._expect_lineage(port, number, used, len(choices.reads))
+                self._expect_lineage(port, number, used, choices.reads, state)
         for key in group:
             self.sets.pop(key, None)
 
-    def _expect_lineage(self, port: str, number: int, used: list[Any], reads: int) -> None:
+    def _expect_lineage(
+        self, port: str, number: int, used: list[Any], reads: tuple[pa.RecordBatch, ...], state: dict[bytes, bytes]
+    ) -> None:
         expected = {event for key in used for event in self.sets.get(key, ())}
         serials = self.shelf.lineage.get((port, number), [])
         captured = {event for serial in serials for event in self.shelf.pairs[serial]}
@@ -284,11 +299,31 @@ class _OperatorRun(_Run):
                 f"the inputs truly used are {_events(expected)}"
             )
         for serial in serials:
-            if len(self.shelf.reads.get(serial, ())) != reads:
+            actions = self.shelf.reads.get(serial, [])
+            if len(actions) != len(reads):
                 raise Violation(
-                    f"{self.replica}.{port}/{number}: {len(self.shelf.reads.get(serial, ()))} read actions are in its "
-                    f"lineage; {reads} were used"
+                    f"{self.replica}.{port}/{number}: {len(actions)} read actions are in its lineage; "
+                    f"{len(reads)} were used"
                 )
+            for action, effect in zip(actions, reads, strict=True):
+                if not same_batch(self.shelf.effects.get(action), effect):
+                    raise Violation(
+                        f"{self.replica}.{port}/{number}: another read effect is in its lineage than was used"
+                    )
+            if self._version(self.shelf.versions_used.get(serial, 0)) != state:
+                raise Violation(f"{self.replica}.{port}/{number}: another state is in its lineage than was used")
+
+    def _version(self, version: int) -> dict[bytes, bytes]:
+        """The state as the captured versions up to this one make it."""
+        versions, state = self.shelf.versions, self.version
+        while self.version_next < len(versions) and versions[self.version_next][0] <= version:
+            for key, value in versions[self.version_next][1].items():
+                if value is None:
+                    state.pop(key, None)
+                else:
+                    state[key] = value
+            self.version_next += 1
+        return state
 
     def _rang(self, decision: did.Rang) -> None:
         name = decode(decision.name)
@@ -307,8 +342,7 @@ class _OperatorRun(_Run):
             if channel not in self.ended or taken != sent:
                 raise Violation(f"{self.replica}: finished after {taken} of {sent} events of {channel}")
         group = list(self.sets)
-        made = self.definition.finish(group, self.ctx.given(decision.choices))
-        self._generation(made, group, decision.choices)
+        self._generation(self.definition.finish, group, decision.choices)
         for port in self.node.outputs:
             self.expect(port, None)
 
@@ -357,6 +391,10 @@ class _SourceRun(_Run):
             self.expect(self.node.outputs[0], as_batch(data))
         if next(items, None) is not None:
             raise Violation(f"{self.replica}: action {number} ended before all of its effect was read")
+
+
+def _state(state: dict[bytes, bytes]) -> str:
+    return _short({decode(key): decode(value) for key, value in state.items()})
 
 
 def _rows(batch: pa.RecordBatch | None) -> str:

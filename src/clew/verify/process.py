@@ -11,8 +11,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import MoveError, Violation
+from clew.errors import ClewError, MoveError, Violation
 from clew.log.contract import ReplicaLog
+from clew.model.graph import Node
 from clew.model.history import Output, Transaction
 from clew.model.names import Channel, Replica
 from clew.protocol import effects as does
@@ -54,6 +55,8 @@ class Link(Actor):
             world.disable(self)
         process = world.current.get(self.target)
         if process is not None and process.is_running:
+            if process.cut and isinstance(message, was.Connected):
+                process.cut.pop(message.channel, None)  # It came on a new connection.
             process.take(message)
 
 
@@ -135,6 +138,28 @@ class Answers(Actor):
         self.process.take(given)
 
 
+class Notice(Actor):
+    """A broken connection, on its way to become known to one of its ends; until then, what that end sends is lost."""
+
+    __slots__ = ("channel", "process", "session")
+
+    def __init__(self, process: Process, channel: Channel) -> None:
+        super().__init__()
+        self.process = process
+        self.channel = channel
+        self.session = process.kernel.session(channel)
+
+    def act(self, world: World) -> None:
+        world.disable(self)
+        process = self.process
+        if process.is_running:
+            if process.replica == self.channel.receiver and process.is_cut(self.channel):
+                self.session = process.kernel.session(self.channel)  # What it began meanwhile was lost as well.
+            process.cut.pop(self.channel, None)
+            if self.session is not None:
+                process.take(was.Broken(self.channel, self.session))
+
+
 class Restart(Actor):
     """A replica that has no process and will get one."""
 
@@ -154,6 +179,7 @@ class Process(Actor):
 
     __slots__ = (
         "answers",
+        "cut",
         "disk",
         "effects",
         "is_alive",
@@ -181,6 +207,8 @@ class Process(Actor):
         self.answers = Answers(self)
         self.requests: dict[str, Request] = {}
         self.links: dict[tuple[Channel, bool], Link] = {}
+        self.cut: dict[Channel, Process | None] = {}
+        """Connections that are broken without its knowledge, and the process at the other end."""
         node = world.graph.nodes[replica.operator]
         inbound, outbound = world.graph.inbound(replica), world.graph.outbound(replica)
         self.kernel: ReplicaKernel = (
@@ -188,7 +216,7 @@ class Process(Actor):
             if node.is_source
             else world.parts.operator(node, replica, inbound, outbound, world.settings)
         )
-        self.moves = world.parts.moves(node, copy.deepcopy(node.definition), self)
+        self.moves = world.parts.moves(node, _fresh(node), self)
 
     @property
     def is_running(self) -> bool:
@@ -235,6 +263,10 @@ class Process(Actor):
                 self.kernel.check()
         except AssertionError as error:
             raise Violation(f"{self.replica}: the kernel's invariant is broken: {error}") from error
+        except (Violation, KeyboardInterrupt):
+            raise
+        except Exception as error:
+            raise Violation(f"{self.replica}: the kernel raised {type(error).__name__}: {error}") from error
         if effects:
             self.effects.extend(effects)
             if self.place < 0 and not self.is_paused:
@@ -292,32 +324,38 @@ class Process(Actor):
         """Sends an event."""
         world = self.world
         if world.invariants is not None:
-            world.invariants.on_send(self.replica, effect)
-        self._link(effect.channel, True).messages.append(was.Received(effect.channel, effect.session, effect.event))
+            world.invariants.on_send(self.replica, self.log.incarnation, effect)
+        self._post(effect.channel, True, was.Received(effect.channel, effect.session, effect.event))
 
     def do_ack(self, effect: does.Ack) -> None:
         """Sends an acknowledgement."""
         if self.world.invariants is not None:
             self.world.invariants.on_ack(self.replica, effect)
         message = was.Acked(effect.channel, effect.session, effect.assigned, effect.released, effect.pressure)
-        self._link(effect.channel, False).messages.append(message)
+        self._post(effect.channel, False, message)
 
     def do_hello(self, effect: does.Hello) -> None:
         """Greets a receiver."""
-        self._link(effect.channel, True).messages.append(was.Greeted(effect.channel, effect.incarnation))
+        self._post(effect.channel, True, was.Greeted(effect.channel, effect.incarnation))
 
     def do_connect(self, effect: does.Connect) -> None:
         """Asks a sender for events."""
-        message = was.Connected(effect.channel, effect.session, effect.assigned)
-        self._link(effect.channel, False).messages.append(message)
+        self._post(effect.channel, False, was.Connected(effect.channel, effect.session, effect.assigned))
 
-    def _link(self, channel: Channel, is_forward: bool) -> Link:
+    def _post(self, channel: Channel, is_forward: bool, message: was.Input) -> None:
+        if self.cut and self.is_cut(channel):
+            return
         link = self.links.get((channel, is_forward))
         if link is None:
             link = self.links[channel, is_forward] = Link(channel.receiver if is_forward else channel.sender)
+        link.messages.append(message)
         if link.place < 0:
             self.world.enable(link)
-        return link
+
+    def is_cut(self, channel: Channel) -> bool:
+        """Whether what is sent on a channel now is lost; a new process at the other end is another connection."""
+        other = channel.receiver if channel.sender == self.replica else channel.sender
+        return channel in self.cut and self.world.current.get(other) is self.cut[channel]
 
     def do_fetch(self, effect: does.Fetch) -> None:
         """Reads outputs of its own log."""
@@ -367,11 +405,24 @@ class Process(Actor):
 
     def do_complete(self, effect: does.Complete) -> None:
         """Has nothing left to do."""
+        if self.world.invariants is not None:
+            self.world.invariants.on_complete(self.replica)
         self.is_complete = True
 
     def do_fail(self, effect: does.Fail) -> None:
         """Cannot go on."""
         self._blame(effect.message)
+
+
+def _fresh(node: Node) -> Any:
+    """The operator as a new process gets it."""
+    try:
+        return copy.deepcopy(node.definition)
+    except Exception as error:
+        raise ClewError(
+            f"operator {node.name!r}, a {type(node.definition).__name__}, cannot be copied: {error}. Every process "
+            f"begins with a copy of its operator; make what cannot be copied in open() instead of __init__()."
+        ) from error
 
 
 _PERFORM: dict[type, Callable[[Process, Any], None]] = {

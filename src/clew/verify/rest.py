@@ -5,13 +5,16 @@ from __future__ import annotations
 from clew.errors import Violation
 from clew.log.contract import LogReader, ReplicaRows
 from clew.model.graph import Graph, Node
+from clew.model.names import Replica
 from clew.verify.archive import Archive, Shelf
 
 
 def judge_rest(graph: Graph, reader: LogReader, archive: Archive) -> None:
     """Raises a violation for work that was left, for rows that should be gone, and for rows that should have stayed."""
-    for replica in graph.replicas:
-        rows, node = reader.rows(replica), graph.nodes[replica.operator]
+    logs = {replica: reader.rows(replica) for replica in graph.replicas}
+    present = {(replica, row.port, row.id) for replica, rows in logs.items() for row in rows.outputs}
+    for replica, rows in logs.items():
+        node = graph.nodes[replica.operator]
         for what, left in (
             ("open Input Sets", [serial for serial, _, is_closed in rows.sets if not is_closed]),
             ("undone pairs", [pair for pair in rows.pairs if not pair.is_done]),
@@ -22,6 +25,7 @@ def judge_rest(graph: Graph, reader: LogReader, archive: Archive) -> None:
                 raise Violation(f"{replica}: its log still has {what} after it finished: {left[:3]}")
         if node.capture.is_on:
             _judge_kept(node, rows, archive[replica])
+            _judge_origins(node, rows, present)
         elif not _feeds_capture(graph, node):
             _judge_empty(node, rows)
 
@@ -40,6 +44,15 @@ def _judge_empty(node: Node, rows: ReplicaRows) -> None:
     for what, left in (("outputs", rows.outputs), ("pairs", rows.pairs), ("read actions", rows.reads)):
         if left:
             raise Violation(f"{node.name}: its log still has {len(left)} {what} that nobody needs, first {left[0]}")
+
+
+def _judge_origins(node: Node, rows: ReplicaRows, present: set[tuple[Replica, str, int]]) -> None:
+    """An input event whose pair is kept for lineage is still with its sender, with its records."""
+    for pair in rows.pairs:
+        channel = pair.channel
+        if channel.input in node.capture.inputs and (channel.sender, channel.output, pair.event) not in present:
+            event = f"{channel.sender}.{channel.output}/{pair.event}"
+            raise Violation(f"{node.name}: its input {event} is gone, although a scope keeps it")
 
 
 def _judge_kept(node: Node, rows: ReplicaRows, shelf: Shelf) -> None:

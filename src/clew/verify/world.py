@@ -21,7 +21,7 @@ from clew.verify.brief import brief
 from clew.verify.invariants import Invariants
 from clew.verify.outside import Outside
 from clew.verify.parts import HEALTHY, Parts, small_sizes
-from clew.verify.process import Actor, Process, Request, Restart
+from clew.verify.process import Actor, Notice, Process, Request, Restart
 from clew.verify.schedule import Fault, FaultKind, Schedule
 
 __all__ = ["Parts", "World"]
@@ -284,20 +284,22 @@ class World:
         return fault.kind
 
     def _break(self, process: Process) -> None:
-        """A connection is lost and made again: what was under way is gone, and both ends hear of it."""
+        """A connection is lost: what was under way is gone, and its ends hear of it, each at its own time."""
         channels = [*self.graph.inbound(process.replica), *self.graph.outbound(process.replica)]
         if not channels:
             return
         channel = self.chance.choice(channels)
-        for end in (self.current.get(channel.sender), self.current.get(channel.receiver)):
+        sender, receiver = self.current.get(channel.sender), self.current.get(channel.receiver)
+        for end, peer in ((sender, receiver), (receiver, sender)):
+            if end is None:
+                continue
             for is_forward in (True, False):
-                link = None if end is None else end.links.get((channel, is_forward))
+                link = end.links.get((channel, is_forward))
                 if link is not None:
                     link.messages.clear()
                     self.disable(link)
-        for end in (self.current.get(channel.sender), self.current.get(channel.receiver)):
-            if end is not None and end.is_running:
-                end.take(was.Broken(channel))
+            end.cut[channel] = peer
+            self.enable(Notice(end, channel))
 
     # The disk
 

@@ -157,10 +157,20 @@ def unrepeatable() -> clew.Pipeline:
 @habitat()
 def traced() -> clew.Pipeline:
     """Captured lineage of groups of Input Sets, with a read action in each generation."""
-    pipeline = clew.Pipeline("traced")
+    return _traced("traced", None)
+
+
+@habitat()
+def expiring() -> clew.Pipeline:
+    """The same, with lineage that is kept for a moment only."""
+    return _traced("expiring", 0.001)
+
+
+def _traced(name: str, keep_s: float | None) -> clew.Pipeline:
+    pipeline = clew.Pipeline(name)
     source = pipeline.source("numbers", scripted(numbers(4)))
     source.operator("sorted", Sorted()).write("report", Outside("report").writer())
-    pipeline.lineage("numbers.out", "sorted.out")
+    pipeline.lineage("numbers.out", "sorted.out", keep_s)
     return pipeline
 
 

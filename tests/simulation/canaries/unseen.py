@@ -1,11 +1,11 @@
-"""Canaries that nothing sees yet: each says what the simulator lacks. They become ordinary ones when it has it."""
+"""Canaries that break what only the judges of the end, or of a single step, can see."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from tests.simulation.canaries.canary import canary
-from tests.simulation.canaries.habitats import checkable, pairs, traced
+from tests.simulation.canaries.habitats import checkable, expiring, pairs, traced
 
 from clew.model.names import Channel
 from clew.protocol import effects as does
@@ -20,7 +20,6 @@ from clew.protocol.outbound import OutPort
     "complete before the writes are done",
     checkable,
     r"report: is complete before write to/\d+ is done",
-    unseen="the run goes on although everybody is complete, and nobody checks what complete means",
 )
 class CompletesEarly(OperatorKernel):
     """A replica says that it has nothing left to do while writes are under way, so that its host may end too soon."""
@@ -35,7 +34,6 @@ class CompletesEarly(OperatorKernel):
     "resend in wrong order, once",
     pairs,
     r"event [\w.]+/\d+ is sent after out/\d+ in one session",
-    unseen="nobody checks the order within a session; the receiver's gap check heals what it sees",
 )
 class ResendsBackwardsOnce(OutPort):
     """What is sent again after a restart goes out newest first, in the first session of the new incarnation."""
@@ -64,7 +62,6 @@ class ResendsBackwardsOnce(OutPort):
     "events removed that a scope keeps",
     traced,
     r"although a (lineage )?scope keeps it",
-    unseen="nobody asks at the end whether lineage within its retention time can still be answered",
 )
 class ReleasesCaptured(InChannel):
     """Events are released with their Input Sets although lineage is captured, so that its records are gone."""
@@ -79,7 +76,6 @@ class ReleasesCaptured(InChannel):
     "state version left out of lineage",
     traced,
     r"sorted\.out/\d+: another state is in its lineage than was used",
-    unseen="the oracle compares captured events, not the captured state",
 )
 class LosesStateVersion(OperatorKernel):
     """The state that a generation used is not captured, although it made the output as much as any event did."""
@@ -93,7 +89,6 @@ class LosesStateVersion(OperatorKernel):
     "last state change not stored",
     pairs,
     r"pairs: the durable state is .*; a run without failures ends with",
-    unseen="the oracle compares what left, not the durable state that the next outputs would depend on",
 )
 class LosesLastState(OperatorKernel):
     """The state that `finish` changed is not stored, so that whoever goes on from this log has an old one."""
@@ -108,7 +103,6 @@ class LosesLastState(OperatorKernel):
     "a kernel that raises",
     pairs,
     r"pairs: the kernel raised KeyError",
-    unseen="an error in a kernel ends the whole search instead of being reported and shrunk",
 )
 class Raises(OperatorKernel):
     """A kernel fails on an input that only a restart brings."""
@@ -121,10 +115,22 @@ class Raises(OperatorKernel):
     "another read effect captured",
     traced,
     r"sorted\.out/\d+: another read effect is in its lineage than was used",
-    unseen="the oracle counts captured read effects and does not look into them",
 )
 class AltersReadEffect(OperatorKernel):
     """Another effect is captured than the one that a generation used, so that its lineage shows wrong records."""
 
     def _uses(self, reads: tuple[was.SideRead, ...], serials: tuple[int, ...], version: int) -> None:
         super()._uses(tuple(read._replace(effect=read.effect.slice(0, 0)) for read in reads), serials, version)
+
+
+@canary(
+    "expired lineage never removed",
+    expiring,
+    r"its log still has \d+ \w[\w ]* that nobody needs",
+    unseen="nobody looks, when all is over and the retention time has passed, whether expired lineage has gone",
+)
+class NeverExpires(OperatorKernel):
+    """What the log says has expired is not removed, so that a long run has an unbounded log."""
+
+    def on_surveyed(self, given: was.Surveyed, effects: list[Effect]) -> None:
+        self.is_surveying = False

@@ -261,6 +261,18 @@ def test_a_schedule_that_cannot_be_read(file: Any, run: Run, schedule: str, word
     assert words in result.err
 
 
+def test_an_operator_that_cannot_be_copied_is_an_error_that_says_what_to_do(file: Any, run: Run) -> None:
+    text = GOOD.replace(
+        "    def open(self, ctx):", "    def __init__(self):\n        self.lock = Lock()\n\n    def open(self, ctx):"
+    )
+    result = run("verify", file("from threading import Lock\n" + text), "--jobs", 1)
+    assert (result.code, result.out) == (2, "")
+    assert result.err.startswith(
+        "clew: operator 'sums', a Sums, cannot be copied: cannot pickle '_thread.lock' object."
+    )
+    assert "make what cannot be copied in open() instead of __init__()." in result.err
+
+
 def test_nothing_to_do_is_an_error(file: Any, run: Run) -> None:
     result = run("verify", file(GOOD), "--schedules", 0, "--crashes", 0)
     assert (result.code, result.out) == (2, "")

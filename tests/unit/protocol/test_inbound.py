@@ -220,6 +220,15 @@ def test_a_broken_channel_is_asked_for_again_by_its_receiver() -> None:
     assert feed(kernel, connected(1, session=Session(1, 2))) == ["send down 2 in 1.2"]
 
 
+def test_news_of_a_session_that_is_over_begins_nothing() -> None:
+    kernel = operator()
+    start(kernel)
+    assert feed(kernel, was.Greeted(IN, 1)) == ["connect up in 1.2 after 0", "ack up 0 IdSet(0)"]
+    assert feed(kernel, was.Broken(IN, FIRST)) == []
+    assert kernel.session(IN) == Session(1, 2)
+    assert feed(kernel, was.Broken(IN, Session(1, 2))) == ["connect up in 1.3 after 0", "ack up 0 IdSet(0)"]
+
+
 def test_an_acknowledgement_names_the_session_of_its_time() -> None:
     kernel = operator()
     start(kernel)

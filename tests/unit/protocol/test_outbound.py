@@ -213,6 +213,17 @@ def test_a_broken_session_sends_nothing_until_the_receiver_begins_another() -> N
     assert pump(port) == ["send down 2 in 1.2"]
 
 
+def test_news_of_a_session_that_broke_does_not_end_the_next_one() -> None:
+    """The two ends hear of it at different times; the receiver may have begun anew already."""
+    port = port_of(durable=1)
+    port.connected(OUT, Session(1, 2), 0)
+    port.broken(OUT, FIRST)
+    assert port.session(OUT) == Session(1, 2)
+    assert pump(port) == ["send down 1 in 1.2"]
+    port.broken(OUT, Session(1, 2))
+    assert port.session(OUT) is None
+
+
 # Backlog and forgetting
 
 

@@ -157,6 +157,13 @@ def test_a_stored_effect_becomes_events_with_the_offset_beside_them() -> None:
     assert kernel.committing.forget_reads == [1]  # With its stored effect.
 
 
+def test_an_effect_that_is_used_up_is_done_without_another_look() -> None:
+    kernel = source(Once(), settings=Settings(read_max=2))
+    row = read_action(1, is_stored=True, is_complete=True, offset=encode(0))
+    start(kernel, 2, reads=[row], counters={"read": 1})
+    assert feed(kernel, stored(1, 0, 1)) == ["commit 1", "plan"]
+
+
 def test_an_empty_effect_is_done_without_events() -> None:
     kernel = source(Once())
     start(kernel)

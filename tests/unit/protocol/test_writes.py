@@ -233,6 +233,18 @@ def test_a_done_write_is_marked_and_forgotten_in_one_commit() -> None:
     assert feed(kernel, was.Written("db", 1), was.Committed(2)) == []  # The second answer is no news.
 
 
+def test_a_commit_that_began_before_an_answer_does_not_make_it_durable() -> None:
+    """An idempotent action must be done again directly after itself; so the next one waits for the right commit."""
+    kernel = operator(writes={"db": IDEMPOTENT}, outbound=())
+    start(kernel)
+    feed(kernel, received(1), folded("a"), answered("a"), generated("db", "db"), answered())
+    assert feed(kernel, was.Committed(1))[-1] == "write db 1"
+    assert feed(kernel, received(2), folded(), answered()) == ["fold up/2", "ask", "commit 2"]
+    assert feed(kernel, was.Written("db", 1)) == []
+    assert feed(kernel, was.Committed(2)) == ["ack up 2 IdSet(2)", "commit 3"]
+    assert feed(kernel, was.Committed(3)) == ["write db 2"]
+
+
 def test_a_write_that_was_checked_to_be_in_is_marked_too() -> None:
     kernel = operator(writes={"db": CHECKABLE})
     assert start(kernel, 2, counters={"out:db": 1, "position": 1}) == [

@@ -41,6 +41,10 @@ class Bench:
         self.outside = Outside(self.graph)
         self.invariants = Invariants(self.graph, self.archive, self.outside, "log")
 
+    def send(self, replica: Replica, effect: does.Send, incarnation: int = 1) -> None:
+        self.invariants.sent.clear()
+        self.invariants.on_send(replica, incarnation, effect)
+
     def commit(self, replica: Replica, transaction: Transaction, now: float = 0.0) -> None:
         self.invariants.on_commit(replica, transaction, now)
 
@@ -60,12 +64,12 @@ def test_what_is_sent_is_durable() -> None:
     bench = Bench()
     send = does.Send(bench.outward, SESSION, output(1).event)
     with refused("op: event op.out/1 is sent although it is not durable"):
-        bench.invariants.on_send(OP, send)
+        bench.send(OP, send)
     bench.durable(OP, outputs=[output(1)])
-    bench.invariants.on_send(OP, send)
+    bench.send(OP, send)
     other = Event(OP, "out", 1, as_batch([{"x": 99}]))
     with refused("op: event op.out/1 is sent although it is not durable"):
-        bench.invariants.on_send(OP, does.Send(bench.outward, SESSION, other))
+        bench.send(OP, does.Send(bench.outward, SESSION, other))
 
 
 def test_what_is_sent_comes_after_the_writes_made_before_or_with_it() -> None:
@@ -75,9 +79,32 @@ def test_what_is_sent_comes_after_the_writes_made_before_or_with_it() -> None:
     bench.durable(OP, outputs=[output(2, OP, "db")])
     send = does.Send(bench.outward, SESSION, made.event)
     with refused("op: event op.out/1 is sent before write db/1 is done"):
-        bench.invariants.on_send(OP, send)
+        bench.send(OP, send)
     bench.outside.write("log", OP, "db", write)
-    bench.invariants.on_send(OP, send)  # The second write was made later.
+    bench.send(OP, send)  # The second write was made later.
+
+
+def test_ids_only_grow_within_a_session_of_one_incarnation() -> None:
+    bench = Bench()
+    bench.durable(OP, outputs=[output(1), output(2)])
+    one, two = (does.Send(bench.outward, SESSION, output(number).event) for number in (1, 2))
+    bench.invariants.on_send(OP, 1, two)
+    for again in (one, two):
+        with refused(f"op: event op.out/{again.event.id} is sent after out/2 in one session"):
+            bench.invariants.on_send(OP, 1, again)
+    bench.invariants.on_send(OP, 2, one)
+    bench.invariants.on_send(OP, 1, does.Send(bench.outward, does.Session(1, 2), one.event))
+
+
+def test_who_is_complete_has_done_all_its_writes() -> None:
+    bench = Bench()
+    writes = [output(number, OP, "db") for number in (1, 2)]
+    bench.durable(OP, outputs=writes)
+    bench.outside.write("log", OP, "db", writes[0])
+    with refused("op: is complete before write db/2 is done"):
+        bench.invariants.on_complete(OP)
+    bench.outside.write("log", OP, "db", writes[1])
+    bench.invariants.on_complete(OP)
 
 
 def test_what_is_acknowledged_and_released_is_durable() -> None:

@@ -236,6 +236,21 @@ OPERATORS: list[tuple[str, Change, str]] = [
         "twos.out/1: captured lineage is []; the inputs truly used are ['numbers.out/1', 'numbers.out/2']",
     ),
     (
+        "another state in the end",
+        lambda book: book.shelf("twos").state.update({encode("count"): encode(4)}),
+        "twos: the durable state is {'count': 4",
+    ),
+    (
+        "another state in the lineage",
+        lambda book: book.shelf("twos").versions_used.update({1: 1}),
+        "twos.out/1: another state is in its lineage than was used",
+    ),
+    (
+        "a read action in the lineage that was not used",
+        lambda book: book.shelf("twos").reads.update({1: [7]}),
+        "twos.out/1: 1 read actions are in its lineage; 0 were used",
+    ),
+    (
         "lineage to one event too many",
         lambda book: book.shelf("twos").pairs[1].add((book.graph.channels[0], 3)),
         "twos.out/1: captured lineage is ['numbers.out/1', 'numbers.out/2', 'numbers.out/3']; ",

@@ -92,5 +92,7 @@ def test_what_is_left_over_or_missing_is_named(operator: str, changes: Any, word
     assert str(caught.value).startswith(words)
 
 
-def test_events_that_somebody_keeps_for_lineage_may_stay() -> None:
-    judged("numbers", outputs=lambda rows: [OutputRow("out", 1, 0.0, False)])
+def test_events_that_somebody_keeps_for_lineage_stay_with_their_sender() -> None:
+    judged("numbers", outputs=lambda rows: [*rows, OutputRow("out", 99, 0.0, False)])
+    with pytest.raises(Violation, match=r"kept: its input numbers\.out/2 is gone, although a scope keeps it"):
+        judged("numbers", outputs=lambda rows: [row for row in rows if row.id != 2])
