@@ -30,6 +30,12 @@ def judge_rest(graph: Graph, reader: LogReader, archive: Archive) -> None:
             _judge_empty(node, rows)
 
 
+def judge_empty(graph: Graph, reader: LogReader) -> None:
+    """Raises a violation if anything is left after all retention times have passed."""
+    for replica in graph.replicas:
+        _judge_empty(graph.nodes[replica.operator], reader.rows(replica))
+
+
 def _feeds_capture(graph: Graph, node: Node) -> bool:
     """Whether some receiver keeps this operator's outputs for the sake of lineage."""
     return any(

@@ -8,7 +8,7 @@ from clew.errors import ClewError, Violation
 from clew.model.graph import Graph
 from clew.verify.oracle import judge
 from clew.verify.parts import HEALTHY, Parts
-from clew.verify.rest import judge_rest
+from clew.verify.rest import judge_empty, judge_rest
 from clew.verify.schedule import Schedule
 from clew.verify.world import World
 
@@ -55,6 +55,9 @@ def simulate(
         world.run(steps_max)
         judge(graph, world.archive, world.outside, world.store.log_id)
         judge_rest(graph, world.reader, world.archive)
+        if graph.scopes and all(scope.keep_s is not None for scope in graph.scopes):
+            world.expire(steps_max)
+            judge_empty(graph, world.reader)
     except Violation as error:
         violation = str(error)
     finally:

@@ -144,6 +144,17 @@ class World:
         for process in list(self.current.values()):
             process.take(was.Ticked(self.now))
 
+    def expire(self, steps_max: int) -> None:
+        """Lets all retention times pass after the end, and everyone forget what it can, hop by hop."""
+        self.now += 1.0 + max((scope.keep_s or 0.0 for scope in self.graph.scopes), default=0.0)
+        is_calm = False
+        while not is_calm:
+            restarts = self.restarts
+            for _ in self.graph.replicas:
+                self.is_settled = False
+                self.run(steps_max)
+            is_calm = self.restarts == restarts
+
     def _is_complete(self, replica: Replica) -> bool:
         process = self.current.get(replica)
         return process is not None and process.is_complete
