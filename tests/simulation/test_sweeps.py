@@ -13,6 +13,9 @@ import pytest
 from tests.simulation.pipelines import PIPELINES, POINTS_SMALL
 from tests.simulation.replay import check, command, main
 
+from clew.protocol import inputs as was
+from clew.protocol.effects import Effect
+from clew.protocol.logio import OperatorKernel
 from clew.verify.schedule import Fault, FaultKind, Schedule
 from clew.verify.simulator import simulate
 from clew.verify.sweep import one_crash, try_all, two_crashes
@@ -126,3 +129,24 @@ def test_a_run_can_be_repeated_from_its_command(capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().out
     assert "** crash at its effect" in shown
     assert shown.endswith("every guarantee held\n")
+
+
+class Forgetting(OperatorKernel):
+    """Broken on purpose: timers are not restored after a crash."""
+
+    def on_started(self, given: was.Started, effects: list[Effect]) -> None:
+        given.recovered.timers.clear()
+        super().on_started(given, effects)
+
+
+def test_a_violation_is_reported_with_the_shortest_schedule_and_the_command_that_repeats_it() -> None:
+    case = PIPELINES["timers"]
+    parts = replace(case.parts("middle"), operator=Forgetting)
+    tally = try_all("timers", case.graph("middle"), lambda points, _: one_fault(points), parts=parts)
+    assert tally.failed is not None
+    with pytest.raises(AssertionError) as caught:
+        check("timers", "middle", tally)
+    said = str(caught.value)
+    assert f"pipeline 'timers' (middle) violates a guarantee: {tally.failed.violation}" in said
+    assert f"schedule: {tally.failed.schedule}\n" in said
+    assert said.endswith(f"replay: {command('timers', 'middle', tally.failed.schedule)}")

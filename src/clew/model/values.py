@@ -56,6 +56,8 @@ def encode_key(key: object) -> bytes:
 
 
 def _canonical(key: object) -> object:
+    if type(key).__module__ == "numpy":
+        key = _pack(key)
     match key:
         case bool():
             return int(key)

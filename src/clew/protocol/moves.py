@@ -204,7 +204,13 @@ class Moves:
 
     def _assigned(self, event: Event) -> list[tuple[Any, Any, bytes, bytes | None]]:
         pairs: list[tuple[Any, Any, bytes, bytes | None]] = []
-        for each in self.definition.assign(event, self.ctx):
+        keys = self.definition.assign(event, self.ctx)
+        if isinstance(keys, str | bytes):
+            raise MoveError(
+                f"operator {self.node.name!r}: assign() returned {keys!r} for event {event}; expected a list of Input "
+                f"Set keys. Return [{keys!r}] for one key."
+            )
+        for each in keys:
             if isinstance(each, Assigned):
                 pairs.append((each.key, each.note, encode_key(each.key), encode(each.note)))
             else:

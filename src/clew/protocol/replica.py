@@ -54,6 +54,8 @@ class ReplicaKernel:
         self.is_finish_durable = False
         self.is_complete = False
         self.is_surveying = False
+        self.is_survey_due = False
+        """Whether something may have become removable since the last survey."""
         self.closed_since_survey = 0
         self.alarm: float | None = None
         self.failure: str | None = None
@@ -88,6 +90,7 @@ class ReplicaKernel:
         self.now = given.now
         self.incarnation = recovered.incarnation
         self.position = counters.get("position", 0)
+        self.is_survey_due = self.position > 0
         self.state_version = counters.get("state", 0)
         self.is_finished = self.is_finish_durable = bool(counters.get("finished"))
         for port in self.ports.values():
@@ -312,7 +315,9 @@ class ReplicaKernel:
 
     def _forget(self, port: OutPort) -> None:
         """Removes what every receiver has released, with the next commit that happens anyway."""
-        if not self.node.capture.is_on:
+        if self.node.capture.is_on:
+            self.is_survey_due = True
+        else:
             self.pending.forget_outputs.extend(port.forgettable())
 
     def _survey(self, effects: list[Effect]) -> None:
@@ -320,9 +325,11 @@ class ReplicaKernel:
         capture = self.node.capture
         if not capture.is_on or self.is_surveying:
             return
-        if not self.closed_since_survey and all(keep is None for keep in capture.targets.values()):
+        ages = any(keep is not None for keep in capture.targets.values())
+        if not (self.closed_since_survey or self.is_survey_due or ages):
             return  # Nothing can have become removable.
         self.is_surveying = True
+        self.is_survey_due = False
         self.closed_since_survey = 0
         released = {port.name: port.released() for port in self.ports.values()}
         for writer in self.writers.values():

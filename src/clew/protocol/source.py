@@ -89,6 +89,11 @@ class SourceKernel(ReplicaKernel):
         assert self.action is not None
         return 0 if self.action.offset is None else int(decode(self.action.offset))
 
+    def on_committed(self, given: was.Committed, effects: list[Effect]) -> None:
+        """What was read while the commit was under way is committed at once; the next read may take long."""
+        super().on_committed(given, effects)
+        self._flush(effects)
+
     def on_planned(self, given: was.Planned, effects: list[Effect]) -> None:
         """The next read action begins, or the source has ended."""
         self.is_moving = False
