@@ -24,13 +24,13 @@ $(STAMP): pyproject.toml tools/setup_venv.sh
 
 test: setup lint types ## Lint, types, unit tests, stores, simulation (15 minutes at most on 2 cores).
 	@echo "test: pytest on $(JOBS) processes"
-	@$(BIN)/python -m pytest -q -n $(JOBS) --durations=15
+	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --durations=15
 
 demo: setup ## The sales pipeline in the simulator, crashing and recovering.
 	@$(BIN)/clew demo examples/sales.py
 
-soak: setup ## The long sweeps and the many random schedules (hours).
-	@$(BIN)/python -m pytest -m soak -n $(JOBS) -rP --durations=0
+soak: setup ## The long sweeps and the many random schedules (about half an hour).
+	@$(BIN)/python -m pytest -m soak -n $(JOBS) --dist worksteal --durations=0
 
 bench: setup ## The measurements in bench/; each prints JSON lines.
 	@set -e; for script in $(sort $(wildcard bench/*.py)); do \

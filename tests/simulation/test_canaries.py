@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 from tests.simulation.canaries import CANARIES, HABITATS, Canary, Habitat, Hunt
-from tests.simulation.canaries.hunt import STEPS_MAX, UNSEEN_RUNS
+from tests.simulation.canaries.hunt import STEPS_MAX
 from tests.simulation.canaries.tampering import TAMPERINGS, Tampering, judged
 from tests.simulation.canary_summary import PROPERTY
 
@@ -54,8 +54,7 @@ def test_healthy_parts_survive_the_hunt(habitat: Habitat) -> None:
 
 @pytest.mark.parametrize("canary", each_canary())
 def test_canary_is_caught(canary: Canary, record_property: Callable[[str, object], None]) -> None:
-    hunt = Hunt(canary.habitat.graph, canary.parts)
-    catch = hunt.catch(canary.expected, UNSEEN_RUNS if canary.unseen else None)
+    catch = Hunt(canary.habitat.graph, canary.parts).catch(canary.expected)
     assert catch is not None, f"nothing sees that {canary.part.__doc__}"
     for report in (catch.found, catch.shrunk):
         assert canary.expected.search(report.violation or ""), (

@@ -15,6 +15,7 @@ from clew.model.connection import Kind
 from clew.model.graph import Graph
 from clew.model.history import Output, Transaction
 from clew.model.names import Replica
+from clew.model.values import decode
 from clew.protocol import inputs as was
 from clew.verify.archive import Archive, Shelf
 from clew.verify.brief import brief
@@ -132,11 +133,21 @@ class World:
         is_over = all(self._is_complete(replica) for replica in self.graph.replicas)
         if is_over:
             return False
+        self._check_alarms()
         if not self.alarms:
             raise Violation(f"stuck: nothing can happen any more; {self._unfinished()}")
         self.now = max(self.now, min(at for at, _ in self.alarms))
         self._tick()
         return True
+
+    def _check_alarms(self) -> None:
+        """When nothing but time can bring the run on, whoever has a timer waits for it or for something before it."""
+        for replica, process in self.current.items():
+            timers = self.reader.rows(replica).timers
+            if timers and process.is_running:
+                name, at = min(timers.items(), key=lambda timer: timer[1])
+                if at > self.now and not any(alarm <= at for alarm, owner in self.alarms if owner is process):
+                    raise Violation(f"{replica}: timer {decode(name)!r} is set for {at}, and nothing will ring it")
 
     def _settle(self) -> None:
         """All have finished: everyone looks at the clock once more and forgets what it can."""

@@ -13,7 +13,6 @@ from tests.simulation.canaries import (
     sources,
     stores,
     triggering,
-    unseen,
     writing,
 )
 from tests.simulation.canaries.canary import CANARIES, Canary
@@ -35,6 +34,5 @@ __all__ = [
     "sources",
     "stores",
     "triggering",
-    "unseen",
     "writing",
 ]

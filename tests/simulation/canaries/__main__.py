@@ -16,7 +16,7 @@ def show(canary: Canary, schedule: Schedule | None) -> int:
     if schedule is None:
         catch = Hunt(canary.habitat.graph, canary.parts).catch(canary.expected)
         if catch is None:
-            print(f"{canary.name}: nothing sees it. {canary.unseen or ''}")
+            print(f"{canary.name}: nothing sees it")
             return 1
         schedule = catch.shrunk.schedule
     report = simulate(canary.habitat.graph, schedule, parts=canary.parts, is_tracing=True, steps_max=STEPS_MAX)

@@ -25,7 +25,7 @@ class Canary:
     expected: re.Pattern[str]
     """What the violation must say, so that the right checker has gone red."""
     unseen: str | None = None
-    """What the simulator lacks to see it."""
+    """What the simulator lacks to see it; None: it is seen."""
 
     @property
     def parts(self) -> Parts:
@@ -37,7 +37,7 @@ CANARIES: dict[str, Canary] = {}
 """All canaries by name."""
 
 
-def canary(name: str, habitat: Habitat, expected: str, unseen: str | None = None) -> Callable[[_Part], _Part]:
+def canary(name: str, habitat: Habitat, expected: str, *, unseen: str | None = None) -> Callable[[_Part], _Part]:
     """Makes a canary of a broken part, whose docstring says what is broken and which promise that breaks."""
 
     def register(part: _Part) -> _Part:

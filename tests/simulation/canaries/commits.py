@@ -152,3 +152,31 @@ class FinishedBeforeFinish(OperatorKernel):
         super()._take_end(inbound, number)
         if all(each.ended for each in self.inputs.values()):
             self.pending.counters["finished"] = 1
+
+
+@canary(
+    "last state change not stored",
+    pairs,
+    r"pairs: the durable state is .*; a run without failures ends with",
+)
+class LosesLastState(OperatorKernel):
+    """The state that `finish` changed is not stored, so that whoever goes on from this log has an old one."""
+
+    def _generation(self, keys: tuple[bytes, ...], given: was.Generated, is_finish: bool) -> None:
+        super()._generation(keys, given, is_finish)
+        if is_finish:
+            self.pending.state.clear()
+
+
+@canary(
+    "complete before the writes are done",
+    checkable,
+    r"report: is complete before write to/\d+ is done",
+)
+class CompletesEarly(OperatorKernel):
+    """A replica says that it has nothing left to do while writes are under way, so that its host may end too soon."""
+
+    def _complete(self, effects: list[Effect]) -> None:
+        if self.is_finish_durable and not self.is_complete:
+            self.is_complete = True
+            effects.append(does.Complete())

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 
 from clew.errors import LogError
 from clew.model.graph import Graph
@@ -27,8 +26,6 @@ TWO_CRASHES = 200
 RANDOM_SCHEDULES = 200
 RANDOM_FAULTS = 4
 SHRINK_TRIES = 80
-UNSEEN_RUNS = 200
-"""How far to search for what nothing is expected to see."""
 STEPS_MAX = 5_000
 """Many times as many as any habitat needs: a run that takes longer will not end."""
 
@@ -81,13 +78,13 @@ class Hunt:
         self.stage = "random schedules"
         yield from map(self.run, random_schedules(RANDOM_SCHEDULES, max(points), RANDOM_FAULTS))
 
-    def first_violation(self, runs_max: int | None = None) -> Report | None:
+    def first_violation(self) -> Report | None:
         """The first run that goes wrong."""
-        return next((report for report in islice(self.reports(), runs_max) if not report.is_good), None)
+        return next((report for report in self.reports() if not report.is_good), None)
 
-    def catch(self, expected: re.Pattern[str], runs_max: int | None = None) -> Catch | None:
+    def catch(self, expected: re.Pattern[str]) -> Catch | None:
         """The first violation, and the simplest schedule found that leads to one that is expected."""
-        found = self.first_violation(runs_max)
+        found = self.first_violation()
         if found is None:
             return None
         runs, stage = self.runs, self.stage

@@ -164,6 +164,19 @@ class LosesTimers(OperatorKernel):
         super().on_started(given, effects)
 
 
+@canary(
+    "no alarm after a restart",
+    quiet,
+    r"timer 'silence' is set for [\d.]+, and nothing will ring it",
+)
+class SetsNoAlarm(OperatorKernel):
+    """A restart restores timers and does not ask to be woken for them, so that they ring only if something comes."""
+
+    def on_started(self, given: was.Started, effects: list[Effect]) -> None:
+        super().on_started(given, effects)
+        effects[:] = [effect for effect in effects if not isinstance(effect, does.Alarm)]
+
+
 @canary("timer delivered before the undone pairs are folded", quiet, DIFFERS)
 class RingsBeforeRefolding(OperatorKernel):
     """A timer that is due when a replica restarts is delivered at once, to a half-empty event state."""
@@ -177,3 +190,15 @@ class RingsBeforeRefolding(OperatorKernel):
 
     def check(self) -> None:
         pass  # It would see at once that a timer comes too early; the outcome must show it too.
+
+
+@canary(
+    "a kernel that raises",
+    pairs,
+    r"pairs: the kernel raised KeyError",
+)
+class Raises(OperatorKernel):
+    """A kernel fails on an input that only a restart brings."""
+
+    def on_pulled(self, given: was.Pulled, effects: list[Effect]) -> None:
+        raise KeyError("undone")

@@ -13,7 +13,7 @@ from clew.protocol.effects import Effect, Send, Session
 from clew.protocol.outbound import OutPort
 
 
-@canary("resend in wrong order", pairs, r"no end after \d+ steps|is sent after out/\d+ in one session")
+@canary("resend in wrong order", pairs, r"event [\w.]+/\d+ is sent after out/\d+ in one session")
 class ResendsBackwards(OutPort):
     """What is sent again goes out newest first, so that the receiver finds a gap each time and never gets on."""
 
