@@ -98,7 +98,7 @@ def two_sources(left: int, right: int, every: int) -> clew.Pipeline:
     pipeline = clew.Pipeline("two-sources")
     inputs = {
         "left": pipeline.source("left", scripted(numbers(left))),
-        "right": pipeline.source("right", scripted(numbers(right, first=100), actions=2)),
+        "right": pipeline.source("right", scripted(numbers(right, first=100), actions=min(2, right))),
     }
     pipeline.operator("both", ops.Synchronised(every, Outside("store").writer("checkable")), inputs)
     return pipeline
@@ -353,7 +353,7 @@ MERGING = [1, 20, 2, 24, 5, 22, 40, 47, 44, 41, 60, 66, 63, 80, 90, 85, 93, 88, 
 PIPELINES: dict[str, Case] = {
     "linear": Case(lambda: linear(2, 2, has_all=False), lambda: linear(6, 4), lambda: linear(24, 4)),
     "fan-out": Case(lambda: fan_out(2, has_all=False), lambda: fan_out(6), lambda: fan_out(16)),
-    "fan-in": Case(lambda: fan_in(3, 2, has_all=False), lambda: fan_in(6, 2), lambda: fan_in(20, 4)),
+    "fan-in": Case(lambda: fan_in(2, 1, has_all=False), lambda: fan_in(6, 2), lambda: fan_in(20, 4)),
     "two-sources": Case(lambda: two_sources(2, 1, 1), lambda: two_sources(7, 5, 2), lambda: two_sources(40, 30, 4)),
     "diamond": Case(lambda: diamond(1, has_all=False), lambda: diamond(5), lambda: diamond(18)),
     "chance": Case(lambda: chance(5, has_all=False), lambda: chance(8), lambda: chance(40)),

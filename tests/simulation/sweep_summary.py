@@ -26,14 +26,7 @@ def show_sweeps(terminal: Any) -> None:
 
 
 def lines(table: dict[str, dict[str, float]]) -> list[str]:
-    """The table as text, with sums below.
-
-    >>> for line in lines({"linear": {"points": 72, "runs": 144}, "sales": {"runs": 10}}): print(line)
-    pipeline  points  runs
-    linear        72   144
-    sales                10
-    all           72   154
-    """
+    """The table as text, with sums below."""
     columns = list(dict.fromkeys(column for numbers in table.values() for column in numbers))
     sums = {column: sum(numbers.get(column, 0) for numbers in table.values()) for column in columns}
     rows = [("pipeline", *columns)]

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from tests.simulation.pipelines import PIPELINES, POINTS_SMALL
 from tests.simulation.replay import check, command, main
+from tests.simulation.sweep_summary import lines
 
 from clew.protocol import inputs as was
 from clew.protocol.effects import Effect
@@ -129,6 +130,15 @@ def test_a_run_can_be_repeated_from_its_command(capsys: pytest.CaptureFixture[st
     shown = capsys.readouterr().out
     assert "** crash at its effect" in shown
     assert shown.endswith("every guarantee held\n")
+
+
+def test_the_table_has_a_line_for_each_pipeline_and_sums_below() -> None:
+    assert lines({"linear": {"points": 72, "runs": 144}, "sales": {"runs": 10, "minutes": 0.25}}) == [
+        "pipeline  points  runs  minutes",
+        "linear        72   144         ",
+        "sales               10      0.2",
+        "all           72   154      0.2",
+    ]
 
 
 class Forgetting(OperatorKernel):
