@@ -359,7 +359,7 @@ class OperatorKernel(ReplicaKernel):
     def _freed(self, freed: Iterable[tuple[Channel, int]]) -> None:
         for channel, number in freed:
             inbound = self.inputs[channel]
-            if number not in inbound.needed:
+            if number <= inbound.assigned and number not in inbound.needed:  # Later ones are a successor's.
                 inbound.released.add(number)
                 self.touched[inbound] = None
 

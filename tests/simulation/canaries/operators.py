@@ -128,7 +128,7 @@ class Hours(clew.Operator):
 
 
 class Quiet(clew.Operator):
-    """The numbers that came before a while of silence; the timer's move notes which it saw."""
+    """The numbers that came before a while of silence; timers' moves note which they saw and when a batch was over."""
 
     outputs = ()
 
@@ -146,6 +146,9 @@ class Quiet(clew.Operator):
         self.waiting.setdefault(input_set, []).append(x_of(event))
 
     def on_timer(self, name: Any, ctx: clew.Context) -> None:
+        if name == "over":
+            ctx.state["over"] = ctx.state.get("over", 0) + 1
+            return
         batch = ctx.state.get("batch", 1)
         ctx.state["noted"] = list(self.waiting.get(batch, ()))
         ctx.state["batch"] = batch + 1
@@ -155,7 +158,9 @@ class Quiet(clew.Operator):
 
     def generate(self, input_sets: Sequence[int], ctx: clew.Context) -> Iterator[tuple[str, Any]]:
         for key in input_sets:
-            yield "to", [{"xs": self.waiting.pop(key), "noted": ctx.state.get("noted", [])}]
+            ctx.timer("over", ctx.now + 0.002)
+            noted, over = ctx.state.get("noted", []), ctx.state.get("over", 0)
+            yield "to", [{"xs": self.waiting.pop(key), "noted": noted, "over": over}]
 
 
 class Orders(Dice):

@@ -155,7 +155,11 @@ class ForgetsReleased(OperatorKernel):
         super().on_started(given, effects)
 
 
-@canary("timers lost on restart", quiet, r"came before timer 'silence', due at [\d.]+, rang|still has timers")
+@canary(
+    "timers lost on restart",
+    quiet,
+    r"came before timer '\w+', due at [\d.]+, rang|still has timers|nothing will ring it",
+)
 class LosesTimers(OperatorKernel):
     """A restart does not restore timers, so that what waits for one waits until the end of input."""
 
@@ -167,7 +171,7 @@ class LosesTimers(OperatorKernel):
 @canary(
     "no alarm after a restart",
     quiet,
-    r"timer 'silence' is set for [\d.]+, and nothing will ring it",
+    r"timer '\w+' is set for [\d.]+, and nothing will ring it",
 )
 class SetsNoAlarm(OperatorKernel):
     """A restart restores timers and does not ask to be woken for them, so that they ring only if something comes."""

@@ -65,3 +65,16 @@ class EndsAtPause(SourceKernel):
 
     def on_got(self, given: was.Got, effects: list[Effect]) -> None:
         super().on_got(given if given.items else replace(given, is_complete=True), effects)
+
+
+@canary(
+    "part of a reading not stored",
+    unrepeatable,
+    r"numbers: action \d+ stored \d+ batches; its reading gave",
+    unseen="what a source that is not replayable was given is known from its own word only",
+)
+class DropsBatches(SourceKernel):
+    """Some of the data that cannot be read again is not stored, so that it is lost without any failure."""
+
+    def _got_once(self, action: ReadAction, given: was.Got) -> None:
+        super()._got_once(action, replace(given, items=given.items[1:]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.simulation.canaries.canary import canary
 from tests.simulation.canaries.habitats import hours, quiet, windows
 
@@ -47,7 +49,9 @@ class GeneratesAll(OperatorKernel):
             self._begin(does.Generate(tuple(self.sets)), effects)
 
 
-@canary("timer rings twice", quiet, r"timer 'silence' (rang at [\d.]+; it was set for None|.* nothing will ring it)")
+@canary(
+    "timer rings twice", quiet, r"timer '\w+' (rang at [\d.]+; it was set for None|rang before|.* nothing will ring it)"
+)
 class RingsTwice(OperatorKernel):
     """A timer stays in the log after its move, so that it rings again after a restart."""
 
@@ -59,9 +63,17 @@ class RingsTwice(OperatorKernel):
             del self.pending.timers[name]
 
 
-@canary("timer rings too early", quiet, r"timer 'silence' rang at [\d.]+; it was set for [\d.]+")
+@canary("timer rings too early", quiet, r"timer '\w+' rang at [\d.]+; it was set for [\d.]+")
 class RingsEarly(OperatorKernel):
     """A timer rings at the next look at the clock, whatever it was set for."""
 
     def on_ticked(self, given: was.Ticked, effects: list[Effect]) -> None:
         super().on_ticked(was.Ticked(given.now + 60), effects)
+
+
+@canary("timers of a generation lost", quiet, r"came before timer 'over', due at [\d.]+, rang")
+class DropsTimers(OperatorKernel):
+    """A timer that `generate` set is not taken over, so that it never rings."""
+
+    def on_generated(self, given: was.Generated, effects: list[Effect]) -> None:
+        super().on_generated(replace(given, changes=was.Changes(given.changes.state)), effects)

@@ -190,3 +190,9 @@ def test_numbers_of_read_actions_and_state_versions_go_on_after_a_crash() -> Non
     feed(kernel, answered("a"), generated("out", reads=1))
     transaction = commit_in(step(kernel, answered()))
     assert transaction.uses == [Use(4, "read", 6), Use(4, "state", 10)]
+
+
+def test_what_a_successor_freed_is_not_released_by_its_predecessor() -> None:
+    kernel = begun(capture("out", out=60.0))
+    feed(kernel, was.Surveyed(NOTHING._replace(sets=(7,), freed=((IN, 5),))))
+    assert kernel.inputs[IN].released == IdSet()
