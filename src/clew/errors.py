@@ -11,6 +11,12 @@ ClewError
 │   ├── LogNotFound, LogExists, LogDamaged, LogTooNew, LogOfAnotherPipeline
 │   ├── Fenced                 a successor has taken over; this incarnation must exit
 │   └── CommitUnknown          the outcome of a commit is not known; this incarnation must exit
+├── RunError                   a run cannot start, or cannot go on
+│   ├── NotEnoughSlots, UnsuitableSpark, NotPicklable
+│   └── RunFailed              an operator failed for good, or a host could not be kept alive
+├── WireError                  what came over a connection cannot be taken
+│   └── NotAuthentic, BadFrame
+├── OutsideError               an outside system cannot be used, or what it holds is not as expected
 └── Violation                  the simulator found a broken guarantee
 """
 
@@ -103,6 +109,42 @@ class Fenced(LogError):
 
 class CommitUnknown(LogError):
     """Whether a commit became durable is not known; this incarnation must exit."""
+
+
+class RunError(ClewError):
+    """A run cannot start, or cannot go on."""
+
+
+class NotEnoughSlots(RunError):
+    """Spark has fewer task slots than the pipeline needs."""
+
+
+class UnsuitableSpark(RunError):
+    """A Spark session or setting that a pipeline cannot run on."""
+
+
+class NotPicklable(RunError):
+    """An operator that cannot be sent to another process."""
+
+
+class RunFailed(RunError):
+    """A run ended because of an error."""
+
+
+class WireError(ClewError):
+    """What came over a connection cannot be taken."""
+
+
+class NotAuthentic(WireError):
+    """A connection that did not prove to belong to the run."""
+
+
+class BadFrame(WireError):
+    """Bytes that are not what the other end of a connection should send."""
+
+
+class OutsideError(ClewError):
+    """An outside system cannot be used, or what it holds is not as expected."""
 
 
 class Violation(ClewError):

@@ -65,6 +65,12 @@ def is_alive(process: Process) -> bool:
     return status.state not in "ZX" or status.threads > 1
 
 
+def is_stopped(process: Process) -> bool:
+    """Whether it is here but was stopped by a signal, so that it does nothing until it is continued."""
+    status = _status(process.pid) if is_alive(process) else None
+    return status is not None and status.state in "Tt"
+
+
 def end(process: Process) -> None:
     """Kills a process and returns when it is gone. Never kills the process it is called in."""
     if process.pid == os.getpid() or not is_alive(process):

@@ -1,0 +1,80 @@
+"""Control messages between hosts and the coordinator: small dictionaries as msgpack in frames."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any, NamedTuple
+
+from clew.errors import BadFrame, ClewError
+from clew.model.names import Channel, Replica
+from clew.model.values import decode, encode
+from clew.runtime.frames import FrameReader, frame
+
+CONTROL = 1
+DIAL = 2
+"""The first frame of a channel's link: which channel it is for."""
+_LIMIT = 1 << 24
+
+
+class Address(NamedTuple):
+    """Where a host listens; the token tells two hosts on the same port apart."""
+
+    host: str
+    port: int
+    token: str
+
+
+def message(kind: str, **fields: Any) -> bytes:
+    """The frame of a control message."""
+    return frame(CONTROL, encode({"type": kind, **fields}))
+
+
+def read_message(kind: int, payload: bytes) -> dict[str, Any]:
+    """The control message in a frame."""
+    found = _decoded(payload) if kind == CONTROL else None
+    if not isinstance(found, dict) or not isinstance(found.get("type"), str):
+        raise BadFrame(f"a frame of kind {kind} came where a control message was expected")
+    return found
+
+
+def dial_frame(channel: Channel) -> bytes:
+    """The frame that says which channel a link is for."""
+    return frame(DIAL, encode([*channel.sender, channel.output, *channel.receiver, channel.input]))
+
+
+def read_dial(kind: int, payload: bytes) -> Channel:
+    """The channel that a link is for."""
+    found = _decoded(payload) if kind == DIAL else None
+    if not isinstance(found, list) or [type(each) for each in found] != [str, int, str, str, int, str]:
+        raise BadFrame(f"a frame of kind {kind} came where the name of a channel was expected")
+    return Channel(Replica(found[0], found[1]), found[2], Replica(found[3], found[4]), found[5])
+
+
+def receive(connection: socket.socket) -> tuple[int, bytes]:
+    """The next frame of a blocking connection that has not been handed to a loop yet, byte by byte exact."""
+    head = _exactly(connection, 5)
+    reader = FrameReader(_LIMIT)
+    length = int.from_bytes(head[:4], "big")
+    if length > _LIMIT:
+        raise BadFrame(f"a first frame of {length} bytes was announced; expected at most {_LIMIT}")
+    reader.fed(head + _exactly(connection, length))
+    return next(reader.frames())
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    data = b""
+    while len(data) < count:
+        part = connection.recv(count - len(data))
+        if not part:
+            raise ConnectionError("the connection was closed before its first frame")
+        data += part
+    return data
+
+
+def _decoded(payload: bytes) -> Any:
+    try:
+        return decode(payload)
+    except ClewError:
+        raise
+    except Exception as error:
+        raise BadFrame(f"a control message cannot be read: {error}") from error

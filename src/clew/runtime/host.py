@@ -1,0 +1,313 @@
+"""A host: one process that runs the replicas of a group, connected to all others and to the coordinator.
+
+It lives inside a Spark task (or, for operators that need the driver, in a thread of the driver). It ends when the
+coordinator says so, when one of its replicas cannot go on, or when it has heard nothing from the coordinator.
+"""
+
+from __future__ import annotations
+
+import os
+import queue
+import resource
+import secrets
+import socket
+import threading
+import time
+from functools import partial
+from typing import Any
+
+from clew.errors import BadFrame, ClewError, Fenced, LogError, RunError
+from clew.log.contract import Store
+from clew.log.processes import Process
+from clew.model.names import Channel, Replica
+from clew.protocol import inputs as was
+from clew.runtime import control, server
+from clew.runtime.control import Address, message
+from clew.runtime.dialing import Dialer
+from clew.runtime.link import Link
+from clew.runtime.loop import Loop
+from clew.runtime.replica import RunningReplica
+from clew.runtime.server import Server
+from clew.runtime.spec import HostSpec
+from clew.runtime.ways import LinkWay, LocalWay
+
+_TICK_S = 0.05
+_FULL_TICK_EVERY = 10
+
+
+class Host:
+    """The replicas of one group in this process."""
+
+    def __init__(self, spec: HostSpec) -> None:
+        self.spec = spec
+        self.token = secrets.token_hex(8)
+        self.loop = Loop(f"clew-host-{spec.name}", self._on_loop_error)
+        self.server = Server(self.loop, spec.bind, spec.secret, self._on_entered)
+        self.replicas: dict[Replica, RunningReplica] = {}
+        self.dialers: list[Dialer] = []
+        self.directory: dict[Replica, Address] = {}
+        self.store: Store | None = None
+        self.coordinator: Link | None = None
+        self.heard_at = time.monotonic()
+        self._answers: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
+        self._outcomes: queue.SimpleQueue[tuple[str, str, str]] = queue.SimpleQueue()
+        """What ends this host: `end`, `orphan`, or why a replica died; the replica; a message."""
+        self._ticks = 0
+        self._is_over = False
+
+    # Life
+
+    def run(self) -> tuple[str, str, str]:
+        """Works until there is a reason to end, and returns it: the reason, the replica, a message."""
+        self.loop.start()
+        try:
+            self._join()
+            answer = self._answers.get()
+            if answer["type"] != "accepted":
+                return ("refused", "", str(answer.get("why", "")))
+            self._open(answer)
+            self.server.start()
+            self.loop.soon(self._tick)
+            self.loop.soon(self._beat)
+            outcome = self._outcomes.get()
+        except ClewError as error:
+            outcome = (_reason(error), self.spec.name, str(error))
+        if outcome[0] not in ("end", "orphan"):
+            self._tell_coordinator(message("died", reason=outcome[0], replica=outcome[1], why=outcome[2]))
+        return outcome
+
+    def close(self) -> None:
+        """Ends everything in this process: replicas after their present move, links, threads."""
+        self._is_over = True
+        for replica in self.replicas.values():
+            replica.end()
+        self._tell_coordinator(message("beat", **self.report()) + message("bye"))
+        self.loop.soon(self._close_links)
+        self.loop.end()
+        if self.store is not None:
+            self.store.close()
+
+    def _close_links(self) -> None:
+        for dialer in self.dialers:
+            dialer.end()
+        self.server.close()
+        if self.coordinator is not None:
+            self.coordinator.flush()
+            self.coordinator.close()
+
+    def _tell_coordinator(self, data: bytes) -> None:
+        if self.coordinator is not None and not self.coordinator.is_closed:
+            self.coordinator.send(data)
+
+    def _on_loop_error(self, error: BaseException) -> None:
+        self._outcomes.put(("error", self.spec.name, f"host {self.spec.name}: {type(error).__name__}: {error}"))
+
+    # The coordinator
+
+    def _join(self) -> None:
+        """Registers with the coordinator, which may take a moment to know that a predecessor is gone."""
+        spec = self.spec
+        first = message(
+            "register",
+            group=spec.name,
+            submission=spec.submission,
+            process=list(Process.current()),
+            machine=socket.gethostname(),
+            port=self.server.port,
+            address=spec.bind if spec.bind not in ("0.0.0.0", "::") else _own_address(spec.coordinator),
+            token=self.token,
+        )
+        try:
+            sock = server.call(spec.coordinator, spec.secret, first)
+        except (OSError, ClewError) as error:
+            raise RunError(
+                f"host {spec.name} cannot reach its coordinator at {spec.coordinator[0]}:{spec.coordinator[1]}: {error}"
+            ) from error
+        link = self.coordinator = Link(self.loop, sock)
+        link.on_frame = self._on_control
+        link.on_closed = self._on_coordinator_lost
+        self.loop.soon(link.start)
+
+    def _on_coordinator_lost(self, reason: str) -> None:
+        if not self._is_over:
+            self._answers.put({"type": "lost", "why": reason})
+            self._outcomes.put(("orphan", "", f"the coordinator is gone: {reason}"))
+
+    def _on_control(self, kind: int, payload: bytes) -> None:
+        said = control.read_message(kind, payload)
+        self.heard_at = time.monotonic()
+        match said["type"]:
+            case "accepted" | "refused":
+                self._answers.put(said)
+            case "directory":
+                self._directed(said["hosts"])
+            case "end":
+                self._outcomes.put(("end", "", ""))
+            case "buried":
+                for replica in self.replicas.values():
+                    replica.take(was.Buried())
+
+    def _open(self, answer: dict[str, Any]) -> None:
+        """Takes the logs over, which ends predecessors, and begins."""
+        spec = self.spec
+        graph = spec.graph()
+        store = self.store = spec.place.open(spec.description if spec.place.kind == "off" else None)
+        reader = store.reader()
+        logs = {replica: store.open(replica) for replica in spec.group}
+        for replica in spec.group:
+            node = graph.nodes[replica.operator]
+            self.replicas[replica] = RunningReplica(
+                graph, node, replica, logs[replica], store.log_id, reader, spec.settings, self
+            )
+        self._connect_inside(graph.channels)
+        for channel in graph.channels:
+            if channel.receiver in self.replicas and channel.sender not in self.replicas:
+                on_up = partial(self._up, self.replicas[channel.receiver], channel)
+                self.dialers.append(Dialer(self.loop, channel, spec.secret, on_up))
+        self._tell_coordinator(
+            message("opened", incarnations={str(replica): log.incarnation for replica, log in logs.items()})
+        )
+        for replica, running in self.replicas.items():
+            is_dead = bool(answer.get("predecessor_dead")) or bool(getattr(logs[replica], "is_predecessor_dead", False))
+            running.start(is_dead, bool(answer.get("cautious")))
+        self.loop.soon(lambda: self._directed(answer["hosts"]))
+
+    def _connect_inside(self, channels: tuple[Channel, ...]) -> None:
+        for channel in channels:
+            sender, receiver = self.replicas.get(channel.sender), self.replicas.get(channel.receiver)
+            if sender is not None and receiver is not None:
+                sender.ways[channel] = LocalWay(self.loop, receiver)
+                receiver.ways[channel] = LocalWay(self.loop, sender)
+
+    # Channels
+
+    def _directed(self, hosts: dict[str, list[Any]]) -> None:
+        directory: dict[Replica, Address] = {}
+        for name, (host, port, token) in hosts.items():
+            operator, _, index = name.partition("/")
+            directory[Replica(operator, int(index or 0))] = Address(host, port, token)
+        self.directory = directory
+        for dialer in self.dialers:
+            dialer.directed(directory)
+
+    def _up(self, receiver: RunningReplica, channel: Channel, link: Link) -> None:
+        """As a receiver: the sender was reached, so a new session begins."""
+        way = LinkWay(link, channel, receiver)
+        with receiver.lock:
+            receiver.ways[channel] = way
+        receiver.take(was.Broken(channel))
+
+    def _on_entered(self, connection: socket.socket, kind: int, payload: bytes) -> None:
+        """As a sender: a receiver has called."""
+        channel = control.read_dial(kind, payload)
+        sender = self.replicas.get(channel.sender)
+        if sender is None or channel not in sender.outbound:
+            raise BadFrame(f"channel {channel} does not begin in host {self.spec.name}")
+        link = Link(self.loop, connection)
+        way = LinkWay(link, channel, sender)
+        link.on_closed = lambda reason: self._down(way)
+        with sender.lock:
+            old, sender.ways[channel] = sender.ways.get(channel), way
+        if isinstance(old, LinkWay):
+            old.link.close("called again")
+        link.start()
+
+    def _down(self, way: LinkWay) -> None:
+        """As a sender: a receiver was lost."""
+        sender = way.replica
+        with sender.lock:
+            if sender.ways.get(way.channel) is way:
+                del sender.ways[way.channel]
+        if way.session is not None:
+            sender.take(was.Broken(way.channel, way.session))
+
+    # What replicas say
+
+    def alarm(self, replica: RunningReplica, at: float) -> None:
+        """A replica wants to be told when a moment has come."""
+        self.loop.after(max(0.0, at - time.time()), lambda: replica.tick(max(at, time.time())))
+
+    def resumed(self, replica: RunningReplica) -> None:
+        """A replica has made its first commit."""
+        self._tell_coordinator(message("resumed", replica=str(replica.replica)))
+
+    def completed(self, replica: RunningReplica) -> None:
+        """A replica has nothing left to do; it stays for those who may need it."""
+        self._tell_coordinator(message("completed", replica=str(replica.replica)))
+
+    def died(self, replica: RunningReplica, reason: str, why: str) -> None:
+        """A replica cannot go on, so neither can its group."""
+        self._outcomes.put((reason, str(replica.replica), why))
+
+    # Time
+
+    def _tick(self) -> None:
+        if self._is_over:
+            return
+        self._ticks += 1
+        now = time.time()
+        is_full = self._ticks % _FULL_TICK_EVERY == 0
+        for replica in self.replicas.values():
+            if is_full or replica.is_flush_due():
+                replica.tick(now)
+        if time.monotonic() - self.heard_at > self.spec.timing.orphan_s:
+            self._outcomes.put(("orphan", "", "the coordinator has fallen silent"))
+        self.loop.after(_TICK_S, self._tick)
+
+    def _beat(self) -> None:
+        if self._is_over:
+            return
+        self._tell_coordinator(message("beat", **self.report()))
+        self.loop.after(self.spec.timing.beat_s, self._beat)
+
+    def report(self) -> dict[str, Any]:
+        """What this host has done and how it is."""
+        now = time.monotonic()
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        return {
+            "replicas": {str(name): _state_of(replica, now) for name, replica in self.replicas.items()},
+            "cpu_s": usage.ru_utime + usage.ru_stime,
+            "rss_bytes": _resident(),
+            "refused": self.server.refused,
+            "threads": threading.active_count(),
+        }
+
+
+def _state_of(replica: RunningReplica, now: float) -> dict[str, Any]:
+    kernel = replica.kernel
+    since = replica.move_since
+    return {
+        "incarnation": kernel.incarnation,
+        "position": kernel.position,
+        "events": sum(port.last for port in kernel.ports.values()),
+        "backlog": max((port.backlog() for port in kernel.ports.values()), default=0),
+        "unwritten": sum(writer.last - writer.done for writer in kernel.writers.values()),
+        "written": sum(writer.done for writer in kernel.writers.values()),
+        "is_finished": kernel.is_finished,
+        "is_complete": replica.is_complete,
+        "move_s": 0.0 if since is None else now - since,
+        "counts": replica.counts.as_dict(),
+    }
+
+
+def _resident() -> int:
+    try:
+        with open("/proc/self/statm") as file:
+            return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        return 0
+
+
+def _own_address(coordinator: tuple[str, int]) -> str:
+    """The address of this machine as the coordinator's machine sees it."""
+    with socket.socket(socket.AF_INET6 if ":" in coordinator[0] else socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(coordinator)
+        return str(probe.getsockname()[0])
+
+
+def _reason(error: ClewError) -> str:
+    if isinstance(error, Fenced):
+        return "fenced"
+    if isinstance(error, LogError):
+        return "log"
+    return "fatal" if isinstance(error, RunError) else "error"

@@ -1,0 +1,397 @@
+"""A running replica: its kernel, the threads that do what it asks for, and its log.
+
+Every input is a step of the kernel under one lock, and what the step asks for is begun under the same lock, so the
+order of effects is the order of steps. Moves run on the mover's thread, which also commits, as long as no move is
+under way; during a slow move the loop steps the kernel, and commits are done by a thread of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, Protocol
+
+from clew.errors import ClewError, CommitUnknown, Fenced, LogError, MoveError
+from clew.log.contract import LogReader, ReplicaLog
+from clew.model.event import Event
+from clew.model.graph import Graph, Node
+from clew.model.history import Transaction
+from clew.model.names import Channel, Replica
+from clew.protocol import effects as does
+from clew.protocol import inputs as was
+from clew.protocol.logio import OperatorKernel
+from clew.protocol.moves import Moves
+from clew.protocol.replica import ReplicaKernel
+from clew.protocol.settings import Settings
+from clew.protocol.source import SourceKernel
+from clew.runtime.counts import Counts
+from clew.runtime.outside import OutsideWorld
+from clew.runtime.threads import Worker
+
+SLOW_COMMIT_S = 0.004
+"""Commits that take longer than this are worth a thread of their own while there is something else to do."""
+
+
+class Way(Protocol):
+    """One end of a channel, as a replica uses it."""
+
+    def say(self, effect: does.Send | does.Ack | does.Hello | does.Connect) -> None:
+        """Queues a message for the other end."""
+
+    def flush(self) -> None:
+        """Sends what is queued."""
+
+
+class Surrounding(Protocol):
+    """What a running replica tells its host."""
+
+    def alarm(self, replica: RunningReplica, at: float) -> None:
+        """Asks for a tick at a moment of the wall clock."""
+
+    def resumed(self, replica: RunningReplica) -> None:
+        """The replica has made its first commit."""
+
+    def completed(self, replica: RunningReplica) -> None:
+        """The replica has nothing left to do."""
+
+    def died(self, replica: RunningReplica, reason: str, message: str) -> None:
+        """The replica cannot go on. The reason is `fenced`, `unknown`, `move`, `failed` or `error`."""
+
+
+class RunningReplica:
+    """One incarnation of a replica in a host."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        node: Node,
+        replica: Replica,
+        log: ReplicaLog,
+        log_id: str,
+        reader: LogReader,
+        settings: Settings,
+        host: Surrounding,
+    ) -> None:
+        self.replica = replica
+        self.node = node
+        self.log = log
+        self.reader = reader
+        self.host = host
+        self.counts = Counts()
+        inbound, outbound = graph.inbound(replica), graph.outbound(replica)
+        self.outbound = frozenset(outbound)
+        self.kernel: ReplicaKernel = (
+            SourceKernel(node, replica, outbound, settings)
+            if node.is_source
+            else OperatorKernel(node, replica, inbound, outbound, settings)
+        )
+        self.moves = Moves(node, node.definition, self)
+        self.outside = OutsideWorld(node, replica, log_id)
+        self.ways: dict[Channel, Way] = {}
+        """The channels that are connected now."""
+        self.lock = threading.Lock()
+        self._touched: dict[Way, None] = {}
+        self._work = threading.Condition(self.lock)
+        self._jobs: deque[does.Effect] = deque()
+        self._saved: deque[Mapping[bytes, bytes | None]] = deque()
+        self._commit_lock = threading.Lock()
+        self._commit_s = 0.0
+        self.move_since: float | None = None
+        """Since when a move is under way, by the monotonic clock."""
+        self.is_ended = False
+        self.is_complete = False
+        self._mover = threading.Thread(target=self._run, name=f"clew-{replica}", daemon=True)
+        self._committer = Worker(f"clew-{replica}-commit", self._on_error)
+        self._log_reader = Worker(f"clew-{replica}-log", self._on_error)
+        self._writers: dict[str, Worker] = {}
+        self._chance = random.Random(int.from_bytes(os.urandom(8), "big"))
+
+    # Beginning and end
+
+    def start(self, is_predecessor_dead: bool, is_cautious: bool) -> None:
+        """Opens the operator, recovers from the log and begins to work."""
+        self._opening = (is_predecessor_dead, is_cautious)
+        self._mover.start()
+
+    def _begin(self) -> None:
+        is_predecessor_dead, is_cautious = self._opening
+        self.moves.open()
+        recovered = self.log.recover()
+        self.take(was.Started(recovered, time.time(), is_predecessor_dead, is_cautious))
+
+    def end(self) -> None:
+        """Stops working after the move under way, and lets go of the log; nothing uncommitted is kept."""
+        with self.lock:
+            self.is_ended = True
+            self._work.notify_all()
+        if threading.current_thread() is not self._mover and self._mover.is_alive():
+            self._mover.join(30)
+        self._committer.end()
+        self._log_reader.end()
+        for writer in self._writers.values():
+            writer.end()
+        self.outside.close()
+        with self._commit_lock, contextlib.suppress(LogError):
+            self.log.close()
+
+    # Steps
+
+    def take(self, given: was.Input) -> None:
+        """Gives the kernel an input and begins what it asks for."""
+        with self.lock:
+            if not self.is_ended:
+                self._perform(self.kernel.step(given))
+
+    def take_all(self, inputs: list[was.Input]) -> None:
+        """The same for several inputs that came together."""
+        with self.lock:
+            if not self.is_ended:
+                for given in inputs:
+                    self._perform(self.kernel.step(given), is_last=False)
+                self._flush()
+
+    def tick(self, now: float) -> None:
+        """It is this late."""
+        self.take(was.Ticked(now))
+
+    def is_flush_due(self) -> bool:
+        """Whether something decided waits beside a slow move."""
+        since = self.move_since
+        return since is not None and self.kernel.is_dirty and time.monotonic() - since > 0.01
+
+    def _perform(self, effects: list[does.Effect], is_last: bool = True) -> None:
+        """Begins what the kernel asked for, in its order; under the lock."""
+        for effect in effects:
+            _BEGIN[type(effect)](self, effect)
+        if is_last:
+            self._flush()
+
+    def _flush(self) -> None:
+        if self._touched:
+            for way in self._touched:
+                way.flush()
+            self._touched.clear()
+
+    def _say(self, effect: does.Send | does.Ack | does.Hello | does.Connect) -> None:
+        way = self.ways.get(effect.channel)
+        if way is not None:  # Otherwise a new session will begin with the next connection.
+            way.say(effect)
+            self._touched[way] = None
+
+    def _send(self, effect: does.Send) -> None:
+        self.counts.events_out += 1
+        self._say(effect)
+
+    def _job(self, effect: does.Effect) -> None:
+        self._jobs.append(effect)
+        if threading.current_thread() is not self._mover:
+            self._work.notify()
+
+    def _commit_soon(self, effect: does.Commit) -> None:
+        if threading.current_thread() is not self._mover and self.move_since is not None:
+            self._committer.do(lambda: self._commit_apart(effect))
+        else:
+            self._job(effect)
+
+    def _alarm(self, effect: does.Alarm) -> None:
+        self.host.alarm(self, effect.at)
+
+    def _complete(self, effect: does.Complete) -> None:
+        self.is_complete = True
+        self.host.completed(self)
+
+    def _fail(self, effect: does.Fail) -> None:
+        self._log_reader.do(lambda: self._blame("failed", effect.message))
+
+    def _write(self, effect: does.Write | does.Check) -> None:
+        worker = self._writers.get(effect.connection)
+        if worker is None:
+            worker = Worker(f"clew-{self.replica}-{effect.connection}", self._on_error)
+            self._writers[effect.connection] = worker
+        worker.do(lambda: self._write_now(effect))
+
+    def _write_now(self, effect: does.Write | does.Check) -> None:
+        begin = time.monotonic()
+        answer = self.outside.write(effect) if isinstance(effect, does.Write) else self.outside.check(effect)
+        self.counts.write_s += time.monotonic() - begin
+        self.counts.writes += isinstance(answer, was.Written)
+        self.take(answer)
+
+    def _fetch(self, effect: does.Fetch) -> None:
+        self._log_reader.do(
+            lambda: self.take(
+                was.Fetched(effect.port, effect.first, tuple(self.log.outputs(effect.port, effect.first, effect.limit)))
+            )
+        )
+
+    def _fetch_effect(self, effect: does.FetchEffect) -> None:
+        self._log_reader.do(
+            lambda: self.take(
+                was.EffectFetched(effect.action, tuple(self.log.effect(effect.action, effect.first, effect.limit)))
+            )
+        )
+
+    def _survey(self, effect: does.Survey) -> None:
+        self._log_reader.do(lambda: self.take(was.Surveyed(self.log.expired(effect.released, effect.targets))))
+
+    def _pull(self, effect: does.Pull) -> None:
+        self._log_reader.do(lambda: self._pull_now(effect))
+
+    def _pull_now(self, effect: does.Pull) -> None:
+        wanted: dict[tuple[Replica, str], list[int]] = {}
+        for channel, number in effect.events:
+            wanted.setdefault((channel.sender, channel.output), []).append(number)
+        found: dict[tuple[Replica, str, int], Event] = {}
+        for (sender, port), numbers in wanted.items():
+            for event in self.reader.events(sender, port, sorted(set(numbers))):
+                found[sender, port, event.id] = event
+        try:
+            events = tuple(found[channel.sender, channel.output, number] for channel, number in effect.events)
+        except KeyError as missing:
+            sender, port, number = missing.args[0]
+            self._blame(
+                "error",
+                f"operator {self.replica}: event {sender}.{port}/{number} is assigned but not finished with, and its "
+                f"sender's log does not have it any more. The log is damaged; restore it from a copy.",
+            )
+            return
+        self.take(was.Pulled(events))
+
+    # The mover
+
+    def _run(self) -> None:
+        try:
+            self._begin()
+            given: was.Input | None = None
+            while True:
+                job = self._next_job(given)
+                if job is None:
+                    return
+                given = self._commit(job) if type(job) is does.Commit else self._move(job)
+        except BaseException as error:
+            self._on_error(error)
+
+    def _next_job(self, given: was.Input | None) -> does.Effect | None:
+        with self.lock:
+            self.move_since = None
+            if given is not None and not self.is_ended:
+                self._perform(self.kernel.step(given))
+            while not self._jobs or self.is_ended:
+                if self.is_ended:
+                    return None
+                self._work.wait()
+            job = self._jobs.popleft()
+            if type(job) is does.Commit and self._jobs and self._commit_s > SLOW_COMMIT_S:
+                slow, job = job, self._jobs.popleft()
+                self._committer.do(lambda: self._commit_apart(slow))
+            if type(job) is not does.Commit:
+                self.move_since = time.monotonic()
+            return job
+
+    def _move(self, move: Any) -> was.MoveResult:
+        while self._saved:
+            self.moves.saved(self._saved.popleft())
+        result = self.moves.perform(move)
+        since = self.move_since
+        if since is not None:
+            self.counts.moves += 1
+            self.counts.move_s += time.monotonic() - since
+        return result
+
+    def _commit(self, commit: does.Commit) -> was.Committed:
+        transaction = commit.transaction
+        begin = time.monotonic()
+        with self._commit_lock:
+            self.log.stage(transaction)
+            self.log.commit(transaction)
+        seconds = time.monotonic() - begin
+        self._commit_s += (seconds - self._commit_s) / 8
+        self.counts.commits += 1
+        if self.counts.commits == 1:
+            self.host.resumed(self)
+        self.counts.commit_s += seconds
+        self.counts.committed_at = time.time()
+        self.counts.outputs += len(transaction.outputs)
+        if transaction.state:
+            self._saved.append(transaction.state)
+        return was.Committed(commit.number)
+
+    def _commit_apart(self, commit: does.Commit) -> None:
+        self.take(self._commit(commit))
+
+    # The end of it
+
+    def _on_error(self, error: BaseException) -> None:
+        if self.is_ended:
+            return
+        if isinstance(error, Fenced):
+            self.host.died(self, "fenced", str(error))
+        elif isinstance(error, CommitUnknown):
+            self.host.died(self, "unknown", str(error))
+        elif isinstance(error, MoveError):
+            self._blame("move", str(error), error)
+        elif isinstance(error, ClewError):
+            self._blame("error", str(error), error)
+        else:
+            self._blame("error", f"operator {self.replica}: {type(error).__name__}: {error}", error)
+
+    def _blame(self, reason: str, message: str, error: BaseException | None = None) -> None:
+        """Something failed here; unless a successor has taken over, then nothing that is seen here counts."""
+        try:
+            with self._commit_lock:
+                self.log.commit(Transaction())
+        except Fenced as fenced:
+            reason, message = "fenced", str(fenced)
+        except Exception:
+            pass  # The log is what failed; the message says so.
+        self.host.died(self, reason, message)
+
+    # What its moves may look at
+
+    def now(self) -> float:
+        """The clock."""
+        return time.time()
+
+    def seed(self) -> int:
+        """Chance."""
+        return self._chance.getrandbits(63)
+
+    def read(self, connection: str, query: Any) -> Any:
+        """A read action on an outside system."""
+        return self.outside.read(connection, query)
+
+    def backlog(self, port: str) -> int:
+        """How far the slowest receiver is behind."""
+        return self.kernel.ports[port].backlog()
+
+    def state(self, key: bytes) -> bytes | None:
+        """One committed state value."""
+        return self.log.state(key)
+
+    def state_items(self) -> list[tuple[bytes, bytes]]:
+        """All committed state."""
+        return self.log.state_items()
+
+
+_BEGIN: dict[type, Callable[[RunningReplica, Any], None]] = {
+    **dict.fromkeys(does.MOVES, RunningReplica._job),
+    does.Commit: RunningReplica._commit_soon,
+    does.Send: RunningReplica._send,
+    does.Ack: RunningReplica._say,
+    does.Hello: RunningReplica._say,
+    does.Connect: RunningReplica._say,
+    does.Fetch: RunningReplica._fetch,
+    does.FetchEffect: RunningReplica._fetch_effect,
+    does.Pull: RunningReplica._pull,
+    does.Survey: RunningReplica._survey,
+    does.Write: RunningReplica._write,
+    does.Check: RunningReplica._write,
+    does.Alarm: RunningReplica._alarm,
+    does.Complete: RunningReplica._complete,
+    does.Fail: RunningReplica._fail,
+}

@@ -1,0 +1,44 @@
+"""Threads that do one thing after another for a replica: log reads, or the writes of one connection."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+
+Job = Callable[[], None]
+
+
+class Worker:
+    """A thread of its own that runs jobs in order; it begins with the first."""
+
+    def __init__(self, name: str, on_error: Callable[[BaseException], None]) -> None:
+        self._name = name
+        self._on_error = on_error
+        self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
+        self._thread: threading.Thread | None = None
+
+    def do(self, job: Job) -> None:
+        """Runs a job after those before it."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+            self._thread.start()
+        self._jobs.put(job)
+
+    def end(self, patience_s: float = 5.0) -> None:
+        """Ends after the jobs that wait; returns when it has, or when patience is over."""
+        if self._thread is not None:
+            self._jobs.put(None)
+            if threading.current_thread() is not self._thread:
+                self._thread.join(patience_s)
+
+    def _run(self) -> None:
+        while True:
+            job = self._jobs.get()
+            if job is None:
+                return
+            try:
+                job()
+            except BaseException as error:
+                self._on_error(error)
+                return
