@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from clew.model.graph import Graph
+from clew.testing import scripted
 from clew.verify.sweep import random_schedules, try_all
 
 SALES = Path(__file__).parent.parent / "examples" / "sales.py"
@@ -27,7 +28,7 @@ def sales(events: int) -> Graph:
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    graph: Graph = module.build(events=events, every=100).build()
+    graph: Graph = module.build(scripted(module.sales(events, records=3, hours=6)), every=100).build()
     return graph
 
 

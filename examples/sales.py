@@ -3,20 +3,27 @@
     orders ──┬── hourly ─── report      totals per hour, item and state; an hour ends when a later one begins
              └── totals ─── archive     totals per item and state of every so many events
 
-The lineage from orders to hourly totals is captured. Both results go to outside systems of the simulator:
-`clew verify examples/sales.py` crashes this pipeline in many ways and checks what they contain.
+The records are those of the files in `orders/`. The results go to the table `hourly_totals` of `sales.db` and to Parquet
+files in `sales-totals/`. The lineage from orders to hourly totals is captured.
+
+    clew dry-run examples/sales.py      what would run where, and what is guaranteed
+    clew verify examples/sales.py       crashes it in many ways in the simulator
+    clew run examples/sales.py          runs it on Spark
+    clew demo                           the same pipeline on more data, with a process killed in the middle
 """
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
 import clew
-from clew.testing import Outside, scripted
+
+ORDERS = Path(__file__).parent / "orders" / "*.jsonl"
 
 HOUR_S = 3600
 BEGIN_S = 483418 * HOUR_S  # 2025-02-23T10:00:00Z
@@ -127,14 +134,16 @@ def sales(events: int, records: int, hours: int) -> list[pa.RecordBatch]:
     return [batch_of(rows[first : first + records], SALE) for first in range(0, count, records)]
 
 
-def build(events: int = 20, every: int = 5, hours: int = 6, records: int = 3) -> clew.Pipeline:
-    """The pipeline: so many events of so many records that cover so many hours; totals of `every` events."""
+def build(orders: clew.Source | None = None, every: int = 5, results: str | Path = ".") -> clew.Pipeline:
+    """The pipeline on a source of sales records; totals of `every` events; where the results go."""
     pipeline = clew.Pipeline("sales")
-    orders = pipeline.source("orders", scripted(sales(events, records, hours)))
-    hourly = orders.operator("hourly", HourlyTotals())
-    totals = orders.operator("totals", Totals(every))
-    hourly.write("report", Outside("report").writer("conditional"))
-    totals.write("archive", Outside("archive").writer("checkable"))
+    if orders is None:
+        orders = clew.files(ORDERS, rows_per_event=3, columns=dict(zip(SALE.names, SALE.types, strict=True)))
+    sold = pipeline.source("orders", orders)
+    hourly = sold.operator("hourly", HourlyTotals())
+    totals = sold.operator("totals", Totals(every))
+    hourly.write("report", clew.sqlite(Path(results) / "sales.db", table="hourly_totals", create=True))
+    totals.write("archive", clew.parquet(Path(results) / "sales-totals"))
     pipeline.lineage("orders.out", "hourly.out")
     return pipeline
 

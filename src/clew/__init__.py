@@ -1,5 +1,22 @@
 """Clew runs stateful Python pipelines that find their way back from any crash exactly."""
 
+from clew.connect import (
+    call,
+    csv,
+    dataframe,
+    files,
+    frame_writer,
+    from_callable,
+    generator,
+    jsonl,
+    parquet,
+    postgres,
+    postgres_lookup,
+    postgres_query,
+    rate,
+    read_stream,
+    sqlite,
+)
 from clew.errors import BuildError, ClewError, LogError, MoveError, Violation
 from clew.model.connection import Kind, ReadConnection, WriteAction, WriteConnection
 from clew.model.event import Event
@@ -27,4 +44,19 @@ __all__ = [
     "WriteAction",
     "WriteConnection",
     "__version__",
+    "call",
+    "csv",
+    "dataframe",
+    "files",
+    "frame_writer",
+    "from_callable",
+    "generator",
+    "jsonl",
+    "parquet",
+    "postgres",
+    "postgres_lookup",
+    "postgres_query",
+    "rate",
+    "read_stream",
+    "sqlite",
 ]

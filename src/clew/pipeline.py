@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from clew.errors import BuildError, DoublyUsedPort, UnknownPort
+from clew.errors import BuildError, UnknownPort
 from clew.model.connection import ReadConnection, WriteConnection
-from clew.model.declaration import declare_operator, declare_source
+from clew.model.declaration import check_replicas, declare_operator, declare_source
 from clew.model.graph import Graph, Node, Scope
 from clew.model.names import Channel, Replica, check_name, is_name, split_port
 from clew.model.operator import Operator
 from clew.model.source import Source
 from clew.model.validation import build_graph, check_input, check_new, check_output
-from clew.operators.batch import Batch
-from clew.operators.functions import Filter, FlatMap, Map
-from clew.operators.merge import Merge
-from clew.operators.shape import shape_of
-from clew.operators.writer import writer
+from clew.operators.dispatch import Key, dispatcher, port_of
+from clew.operators.merge import Merge, Merger
+from clew.operators.shape import Shape, shape_of
+from clew.runtime.run import Run, start
+from clew.runtime.spec import LOOPBACK, TUNING, LogPlace, Options, Tuning
+from clew.sugar import Sugar
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 NO_INPUTS: Mapping[str, Any] = {}
 
@@ -39,6 +45,8 @@ class Pipeline:
         self.name = check_name("pipeline", name)
         self._nodes: dict[str, Node] = {}
         self._channels: list[Channel] = []
+        self._exact: set[Channel] = set()
+        """Those that lead to one replica; all others lead to every replica of their receiver."""
         self._scopes: list[Scope] = []
         self._groups: list[tuple[str, ...]] = []
 
@@ -50,24 +58,29 @@ class Pipeline:
         self,
         name: str,
         operator: Operator,
-        inputs: Stream | str | Mapping[str, Stream | str] | None = None,
+        inputs: Input | Mapping[str, Input] | None = None,
         *,
         writes: Mapping[str, WriteConnection] | None = None,
         reads: Mapping[str, ReadConnection] | None = None,
         writes_first: bool | None = None,
+        dead_letters: bool = False,
     ) -> Stream:
         """Declares an operator; the stream is its first output port.
 
         `inputs` names the stream of each input port; a single stream goes to the first one. What is left out can be
-        connected later. `writes` and `reads` add to the operator's own connections to outside systems, or replace
-        those of the same name.
+        connected later. If an input is parallel, so is the operator, and every replica gets all of an input that is
+        not; the stream is then the merger's. `writes` and `reads` add to the operator's own connections to outside
+        systems, or replace those of the same name. With `dead_letters`, an input that always crashes the operator is
+        set aside on one more output port, `stream["dead"]`, instead of stopping the run.
         """
-        node = declare_operator(name, operator, writes=writes, reads=reads, writes_first=writes_first)
+        node = declare_operator(
+            name, operator, writes=writes, reads=reads, writes_first=writes_first, dead_letters=dead_letters
+        )
         by_port = inputs if isinstance(inputs, Mapping) else {} if inputs is None else {node.inputs[0]: inputs}
         return self._declare(node, by_port)
 
     def connect(self, output: Stream | str, input: str) -> None:
-        """Connects an output port to an input port: `connect("orders.out", "hourly.in")`."""
+        """Connects an output port to an input port, of all replicas: `connect("orders.out", "hourly.in")`."""
         sender, port = self._output(output)
         receiver, receiving = split_port(input)
         self._channels.append(Channel(Replica(sender), port, Replica(receiver), receiving))
@@ -93,23 +106,79 @@ class Pipeline:
         starts, targets = self._output(start), self._output(target)
         self._scopes.append(Scope(".".join(starts), ".".join(targets), keep_s))
 
+    def run(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        log: str | Path | LogPlace | None = None,
+        recovery: str = "log",
+        blocking: bool = True,
+        restarts_max: int = 10,
+        bind: str = LOOPBACK,
+        tuning: Tuning = TUNING,
+    ) -> Run:
+        """Runs the pipeline on Spark and returns its handle; when blocking, after it is over.
+
+        Without a session a local Spark is started and stopped with the run. The log is a directory, by default named
+        after the pipeline, or a PostgreSQL connection string; running again on the same log goes on where it was.
+        With `recovery="off"` nothing is protected and nothing logged. A group that dies `restarts_max` times in a row
+        without getting anything done fails the run. Hosts listen on `bind`.
+        """
+        options = Options(log, recovery, restarts_max, bind, tuning)
+        run = start(self.build(), spark, options)
+        return run.wait() if blocking else run
+
     def build(self) -> Graph:
         """The graph, or an error that says what is wrong and what to do."""
-        return build_graph(self.name, self._nodes.values(), self._channels, self._scopes, self._groups)
+        channels = [each for channel in self._channels for each in self._everywhere(channel)]
+        return build_graph(self.name, self._nodes.values(), channels, self._scopes, self._groups)
 
     def __repr__(self) -> str:
         return f"<Pipeline {self.name}>"
 
-    def _declare(self, node: Node, inputs: Mapping[str, Stream | str] = NO_INPUTS) -> Stream:
-        check_new(self.name, self._nodes, node.name)
-        channels = []
+    def _declare(self, node: Node, inputs: Mapping[str, Input] = NO_INPUTS) -> Stream:
+        """Adds a node; what is refused leaves nothing behind.
+
+        If an input is parallel, there are as many replicas, a dispatcher before them and a merger behind them.
+        """
+        node = replace(node, replicas=_replicas(node.name, inputs))
+        nodes: list[Node] = []
+        channels: list[Channel] = []
+        exact: list[Channel] = []
         for port, stream in inputs.items():
             check_input(f"inputs of operator {node.name!r}", node, port)
+            receiver, receiving, parts = node.name, port, list[Channel]()
+            if isinstance(stream, Parallel):
+                receiver, receiving = f"{node.name}-dispatch{f'-{port}' if nodes else ''}", "in"
+                nodes.append(declare_operator(receiver, stream.dispatcher))
+                for index in range(node.replicas):
+                    parts.append(Channel(Replica(receiver), port_of(index), Replica(node.name, index), port))
+                stream = stream.stream
             sender, output = self._output(stream)
-            channels.append(Channel(Replica(sender), output, Replica(node.name), port))
-        self._nodes[node.name] = node
+            channels += [Channel(Replica(sender), output, Replica(receiver), receiving), *parts]
+            exact += parts
+        end = node
+        if nodes and node.outputs:
+            merger = declare_operator(f"{node.name}-merge", Merger(node.replicas, node.outputs))
+            end = replace(merger, keeps=node.keeps)
+            for port in node.outputs:
+                for index in range(node.replicas):
+                    merging = Merger.input(port, index)
+                    channels.append(Channel(Replica(node.name, index), port, Replica(end.name), merging))
+        nodes += [node] if end is node else [node, end]
+        for each in nodes:
+            check_new(self.name, self._nodes, each.name)
+        self._nodes.update((each.name, each) for each in nodes)
         self._channels += channels
-        return Stream(self, node.name, node.outputs[0] if node.outputs else None)
+        self._exact.update(exact)
+        return Stream(self, end.name, node.made[0] if node.made else None)
+
+    def _everywhere(self, channel: Channel) -> list[Channel]:
+        """A connection, once for every replica of its receiver, unless it is the dispatcher's to one of them."""
+        node = self._nodes.get(channel.receiver.operator)
+        if node is None or channel in self._exact:
+            return [channel]
+        return [channel._replace(receiver=Replica(node.name, index)) for index in range(node.replicas)]
 
     def _node(self, name: str) -> Node:
         return self._nodes[name]
@@ -121,7 +190,13 @@ class Pipeline:
                 f"{self.name!r}. Declare its operators in this pipeline."
             )
 
-    def _output(self, stream: Stream | str) -> tuple[str, str]:
+    def _output(self, stream: Input) -> tuple[str, str]:
+        if isinstance(stream, Parallel):
+            raise BuildError(
+                f"{stream} is a parallel stream, which divides events over the replicas of one operator; expected a "
+                f"stream. Declare the operator behind it, {stream}.operator(name, ...), and use the stream that this "
+                f"returns."
+            )
         if not isinstance(stream, Stream):
             return split_port(stream)
         self._check_own(stream)
@@ -145,7 +220,7 @@ class Pipeline:
         return next(each for number in itertools.count(first) if (each := f"{base}-{number}") not in self._nodes)
 
 
-class Stream:
+class Stream(Sugar):
     """An output port of an operator, to build on; `stream["port"]` is another output port of the same operator."""
 
     __slots__ = ("name", "pipeline", "port")
@@ -163,57 +238,15 @@ class Stream:
 
     __iter__ = None  # Otherwise Python would try stream[0], stream[1], ...
 
-    def operator(
-        self,
-        name: str,
-        operator: Operator,
-        inputs: Mapping[str, Stream | str] | None = None,
-        *,
-        writes: Mapping[str, WriteConnection] | None = None,
-        reads: Mapping[str, ReadConnection] | None = None,
-        writes_first: bool | None = None,
-    ) -> Stream:
-        """Declares an operator behind this stream, which goes to the first input port that `inputs` does not name."""
-        node = declare_operator(name, operator, writes=writes, reads=reads, writes_first=writes_first)
-        named = inputs or {}
-        free = next((port for port in node.inputs if port not in named), None)
-        if free is None:
-            raise DoublyUsedPort(
-                f"operator {name!r} behind stream {self}: inputs names a stream for every input port "
-                f"({', '.join(node.inputs)}); expected one port left for {self}. Leave its port out of inputs, or use "
-                f"pipeline.operator()."
-            )
-        return self.pipeline._declare(node, {free: self, **named})
+    def parallel(self, n: int, key: Key = None, *, rows: bool = False, pandas: bool = False) -> Parallel:
+        """This stream, divided over n replicas of the operator that is declared behind it.
 
-    def map(
-        self, f: Callable[[Any], Any], name: str | None = None, *, rows: bool = False, pandas: bool = False
-    ) -> Stream:
-        """What a function makes of each event: of its Arrow table, with `pandas` its frame, with `rows` each row."""
-        return self.operator(self._free_name("map", f, name), Map(f, shape_of(rows=rows, pandas=pandas)))
-
-    def filter(
-        self, f: Callable[[Any], Any], name: str | None = None, *, rows: bool = False, pandas: bool = False
-    ) -> Stream:
-        """The records for which a function is true: on the table or frame it gives one truth value per record."""
-        return self.operator(self._free_name("filter", f, name), Filter(f, shape_of(rows=rows, pandas=pandas)))
-
-    def flat_map(
-        self, f: Callable[[Any], Any], name: str | None = None, *, rows: bool = False, pandas: bool = False
-    ) -> Stream:
-        """The events that a function makes of each event, any number of them; with `rows`, rows of each row."""
-        return self.operator(self._free_name("flat_map", f, name), FlatMap(f, shape_of(rows=rows, pandas=pandas)))
-
-    def batch(
-        self,
-        every: int,
-        name: str | None = None,
-        f: Callable[[Any], Any] | None = None,
-        *,
-        rows: bool = False,
-        pandas: bool = False,
-    ) -> Stream:
-        """One event for every so many: their records together, or what a function makes of these."""
-        return self.operator(self._free_name("batch", f, name), Batch(every, f, shape_of(rows=rows, pandas=pandas)))
+        With a key, which is a column, a list of columns or a function, records with equal keys always go to the same
+        replica. A function is given the Arrow table of an event, with `pandas` its frame, and gives one key for each
+        record; with `rows` it is given one row at a time. Without a key whole events go to the replicas in turn, and a
+        replica that is behind is passed over.
+        """
+        return Parallel(self, n, key, shape_of(rows=rows, pandas=pandas))
 
     def merge(self, *others: Stream, name: str | None = None) -> Stream:
         """The events of this and other streams, in the order in which they arrive."""
@@ -221,17 +254,58 @@ class Stream:
         inputs = {f"in{number}": stream for number, stream in enumerate(streams, 1)}
         return self.pipeline.operator(self._free_name("merge", None, name), Merge(len(streams)), inputs)
 
-    def write(
-        self, name: str, connection: WriteConnection, columns: Sequence[str] | None = None, *, every: int = 1
-    ) -> Stream:
-        """Writes each event, or every so many events together, to an outside system; the connection is named `to`."""
-        return self.operator(name, writer(connection, every, columns))
-
     def __str__(self) -> str:
         return self.name if self.port is None else f"{self.name}.{self.port}"
 
     def __repr__(self) -> str:
         return f"<Stream {self}>"
 
-    def _free_name(self, kind: str, f: Callable[..., Any] | None, name: str | None) -> str:
-        return self.pipeline._free_name(kind, f, name)
+
+class Parallel(Sugar):
+    """A stream that is divided over the replicas of the next operator; made by `Stream.parallel`.
+
+    >>> from clew.testing import scripted
+    >>> pipeline = Pipeline("small")
+    >>> orders = pipeline.source("orders", scripted([[{"item": "a"}]]))
+    >>> orders.parallel(2, key="item").batch(10, name="tens")
+    <Stream tens-merge.out>
+    >>> for channel in pipeline.build().channels:
+    ...     print(channel)
+    orders.out->tens-dispatch.in
+    tens-dispatch.out-0->tens.in
+    tens-dispatch.out-1->tens/1.in
+    tens.out->tens-merge.out-0
+    tens/1.out->tens-merge.out-1
+    """
+
+    __slots__ = ("dispatcher", "pipeline", "replicas", "stream")
+
+    def __init__(self, stream: Stream, replicas: int, key: Key, shape: Shape) -> None:
+        check_replicas(f"the operator behind stream {stream}.parallel({replicas!r})", replicas)
+        self.pipeline = stream.pipeline
+        self.stream = stream
+        self.replicas = replicas
+        self.dispatcher = dispatcher(replicas, key, shape)
+
+    def __str__(self) -> str:
+        return f"{self.stream}.parallel({self.replicas})"
+
+    def __repr__(self) -> str:
+        return f"<Parallel {self}>"
+
+
+Input = Stream | Parallel | str
+"""What an input port can be given: a stream, a parallel stream, or the name of an output port."""
+
+
+def _replicas(name: str, inputs: Mapping[str, Input]) -> int:
+    """How many replicas the inputs of an operator ask for."""
+    counts = {port: stream.replicas for port, stream in inputs.items() if isinstance(stream, Parallel)}
+    if len(set(counts.values())) > 1:
+        raise BuildError(
+            f"inputs of operator {name!r}: "
+            f"{', '.join(f'port {port!r} is divided over {count} replicas' for port, count in counts.items())}; "
+            f"expected the same number everywhere, since each replica has all ports. Pass the same n to parallel(); a "
+            f"stream that is not parallel goes to every replica as a whole."
+        )
+    return next(iter(counts.values()), 1)

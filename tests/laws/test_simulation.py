@@ -42,6 +42,8 @@ class Step(NamedTuple):
     inputs: tuple[int, int] = (0, 0)
     size: int = 2
     write: str = "conditional"
+    replicas: int = 0
+    """Parallel, if there are any; its first input is then divided by key or in turn."""
 
 
 class Plan(NamedTuple):
@@ -93,6 +95,10 @@ def build(plan: Plan) -> Graph:
         inputs = {
             port: streams[place % len(streams)] for port, place in zip(operator.inputs, step.inputs, strict=False)
         }
+        if step.replicas:
+            first = operator.inputs[0]
+            parallel = inputs[first].parallel(step.replicas, key="x" if step.size > 1 else None)
+            inputs = {**inputs, first: parallel}
         made = pipeline.operator(f"{step.kind}{number}", operator, inputs)
         streams.extend(made[port] for port in operator.outputs)
     return _with_scopes(pipeline.build(), plan)
@@ -133,6 +139,7 @@ steps = st.builds(
     st.tuples(st.integers(0, 7), st.integers(0, 7)),
     st.integers(1, 3),
     st.sampled_from([str(kind) for kind in clew.Kind]),
+    st.sampled_from([0, 0, 0, 2]),
 )
 scopes = st.tuples(st.integers(0, 7), st.integers(0, 7), st.sampled_from([None, 0.002, 0.02]))
 plans = st.builds(

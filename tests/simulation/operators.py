@@ -326,6 +326,50 @@ class Dispatch(Stateless):
         yield port, event.batch
 
 
+def keyed(events: int, rows: int, keys: int) -> list[pa.RecordBatch]:
+    """Events of some rows each, with keys that come again and again."""
+    schema = pa.schema({"x": pa.int64(), "key": pa.string()})
+    values = [{"x": x, "key": f"k{x * 5 % keys}"} for x in range(events * rows)]
+    return [pa.RecordBatch.from_pylist(values[start : start + rows], schema) for start in range(0, len(values), rows)]
+
+
+class KeyCounts(clew.Operator):
+    """Every so many records of a key give one output, numbered for each key; so each key must have one home."""
+
+    def __init__(self, every: int) -> None:
+        self.every = every
+
+    def open(self, ctx: clew.Context) -> None:
+        self.sets: dict[str, list[int]] = {}
+
+    def assign(self, event: clew.Event, ctx: clew.Context) -> list[str]:
+        return sorted({each["key"] for each in event.rows})
+
+    def update(self, key: str, event: clew.Event, note: Any = None) -> None:
+        self.sets.setdefault(key, []).extend(each["x"] for each in event.rows if each["key"] == key)
+
+    def ready(self, ctx: clew.Context) -> Iterable[Sequence[str]]:
+        return [[key] for key, found in self.sets.items() if len(found) >= self.every]
+
+    def generate(self, keys: Sequence[str], ctx: clew.Context) -> Outputs:
+        for key in keys:
+            number = ctx.state[key] = ctx.state.get(key, 0) + 1
+            found = self.sets.pop(key)
+            yield "out", row(key=key, number=number, first=found[0], last=found[-1], x=sum(found)), {"key": key}
+
+
+class KeyWatch(Stateless):
+    """Notices when the outputs of one key are not numbered 1, 2, 3, or their records are out of order."""
+
+    def apply(self, event: clew.Event, ctx: clew.Context) -> Outputs:
+        for each in event.rows:
+            number, last = ctx.state.get(each["key"], (0, -1))
+            if each["number"] != number + 1 or not last < each["first"] <= each["last"]:
+                raise Fault(f"key {each['key']} is out of turn: {each} came after number {number} with x up to {last}")
+            ctx.state[each["key"]] = (each["number"], each["last"])
+        yield "out", event.batch, dict(event.attributes)
+
+
 class Sessions(clew.Operator):
     """Sessions of events that are close in time; an event between two sessions merges them.
 
@@ -512,3 +556,71 @@ class Histogram(clew.Operator):
             fullest = max(bins, key=lambda each: (len(each[1]), each[0]), default=None)
             if fullest is not None:
                 del ctx.state[fullest[0]]
+
+
+class Poisoned(clew.Operator):
+    """Cannot digest some numbers: one of its moves fails whenever it has to do with them.
+
+    Each event is in a set of two and in one with all of its parity; a timer for each rings at once.
+    """
+
+    def __init__(self, where: str, poison: Iterable[int], every: int = 2) -> None:
+        self.where = where
+        self.poison = frozenset(poison)
+        self.every = every
+
+    def open(self, ctx: clew.Context) -> None:
+        self.sets: dict[Any, list[int]] = {}
+        self.is_new = False
+
+    def assign(self, event: clew.Event, ctx: clew.Context) -> list[Hashable]:
+        self._eat("assign", *values(event))
+        self.is_new = True
+        count = ctx.state["count"] = ctx.state.get("count", 0) + 1
+        if self.where == "on_timer":
+            for number in values(event):
+                ctx.timer(number, ctx.now)
+        return [(count - 1) // self.every, "odd" if sum(values(event)) % 2 else "even"]
+
+    def update(self, key: Any, event: clew.Event, note: Any = None) -> None:
+        if key == "odd":
+            self._eat("update", *values(event))
+        if not self.is_new:
+            self._eat("refold", *values(event))
+        self.sets.setdefault(key, []).extend(values(event))
+
+    def ready(self, ctx: clew.Context) -> Iterable[Sequence[Any]]:
+        return [[key] for key, found in self.sets.items() if type(key) is int and len(found) == self.every]
+
+    def generate(self, keys: Sequence[Any], ctx: clew.Context) -> Outputs:
+        for key in keys:
+            found = self.sets.pop(key)
+            self._eat("generate", *found)
+            yield "out", row(x=sum(found), key=str(key), rang=ctx.state.get("rang", 0))
+
+    def on_timer(self, name: int, ctx: clew.Context) -> None:
+        self._eat("on_timer", name)
+        ctx.state["rang"] = ctx.state.get("rang", 0) + 1
+
+    def finish(self, keys: Sequence[Any], ctx: clew.Context) -> Outputs:
+        for key in keys:
+            self._eat("finish", *self.sets[key])
+            found = self.sets.pop(key)
+            yield "out", row(x=sum(found), key=str(key), rang=ctx.state.get("rang", 0))
+
+    def _eat(self, where: str, *numbers: int) -> None:
+        if where == self.where and self.poison.intersection(numbers):
+            raise Fault(f"cannot digest {sorted(self.poison.intersection(numbers))}")
+
+
+class PoisonedArrivals(Arrivals):
+    """The order of arrival shows, and some numbers cannot be taken."""
+
+    def __init__(self, poison: Iterable[int]) -> None:
+        super().__init__(("one", "two"))
+        self.poison = frozenset(poison)
+
+    def assign(self, event: clew.Event, ctx: clew.Context) -> list[Any]:
+        if self.poison.intersection(values(event)):
+            raise Fault(f"cannot take {values(event)}")
+        return list(super().assign(event, ctx))

@@ -28,9 +28,13 @@ SIZES = ("small", "tight", "middle", "large")
 """Tight is the small one with no room to spare."""
 POINTS_SMALL = 80
 
-ROOMY = Settings(window=64, commit_max=128, cache_max=128, read_max=16, backlog_max=256, pull_max=64, survey_every=64)
+ROOMY = Settings(
+    window=64, commit_max=128, cache_max=128, read_max=16, backlog_max=256, pull_max=64, survey_every=64, tries=1
+)
 """Large commits make short runs, so that more of the pipeline fits into few points."""
-TIGHT = Settings(window=1, commit_max=1, cache_max=1, read_max=1, backlog_max=1, pull_max=1, survey_every=1)
+TIGHT = Settings(
+    window=1, commit_max=1, cache_max=1, read_max=1, backlog_max=1, pull_max=1, survey_every=1, tries=1, caution_moves=1
+)
 """No room to spare: everything waits for something."""
 
 
@@ -201,6 +205,34 @@ def dispatch(events: int, workers: int) -> clew.Pipeline:
     return pipeline
 
 
+def keyed(events: int, keys: int, replicas: int, *, has_all: bool = True) -> clew.Pipeline:
+    """Replicas that count by key: every key has one home, and what comes of it stays in order behind the merger."""
+    pipeline = clew.Pipeline("keyed")
+    stream = pipeline.source("orders", scripted(ops.keyed(events, 2, keys))).parallel(replicas, key="key")
+    if has_all:
+        counts = stream.operator("counts", ops.KeyCounts(2))
+        counts.operator("watch", ops.KeyWatch()).write("report", Outside("report").writer())
+        pipeline.lineage("orders.out", "counts-merge.out")
+    else:
+        stream.write("report", Outside("report").writer(), every=2)
+    return pipeline
+
+
+def replicas(events: int, count: int, *, has_all: bool = True) -> clew.Pipeline:
+    """Replicas that take events in turn and write outside, each for itself; in large with a second input for all."""
+    pipeline = clew.Pipeline("replicas")
+    stream = pipeline.source("numbers", scripted(numbers(events)))
+    if has_all:
+        rates = {"right": pipeline.source("rates", scripted(numbers(2, first=100)))}
+        both = ops.Synchronised(2, Outside("store").writer("checkable"))
+        work = stream.parallel(count).operator("work", both, rates)
+        work.operator("end", ops.Terminal())
+        pipeline.lineage("numbers.out", "work.store", keep_s=0.02)
+    else:
+        stream.parallel(count).write("work", Outside("store").writer("checkable"))
+    return pipeline
+
+
 def sessions(moments: list[int], *, has_all: bool = True) -> clew.Pipeline:
     """Sessions that merge: several Input Sets are generated together, and outputs say which of them they used."""
     pipeline = clew.Pipeline("sessions")
@@ -319,9 +351,33 @@ def state(events: int, every: int, *, has_all: bool = True) -> clew.Pipeline:
     return pipeline
 
 
+def poison(where: str, events: int, *bad: int, every: int = 2, has_all: bool = True) -> clew.Pipeline:
+    """An operator that cannot digest some numbers: they go to its dead letters, the rest is as if they had not been."""
+    pipeline = clew.Pipeline("poison")
+    stream = pipeline.source("numbers", scripted(numbers(events)))
+    eaten = stream.operator("eat", ops.Poisoned(where, bad, every), dead_letters=True)
+    if has_all:
+        eaten.write("report", Outside("report").writer())
+        eaten["dead"].write("aside", Outside("aside").writer("checkable"))
+    if every > 2:
+        pipeline.lineage("numbers.out", "eat.dead")
+        pipeline.lineage("numbers.out", "eat.out", keep_s=0.01)
+    return pipeline
+
+
+def poison_join(events: int) -> clew.Pipeline:
+    """Two inputs with poison on both: the order of arrival changes between tries."""
+    pipeline = clew.Pipeline("poison-join")
+    left = pipeline.source("left", scripted(numbers(events)))
+    right = pipeline.source("right", scripted(numbers(events, first=11)))
+    inputs = {"one": left, "two": right}
+    pipeline.operator("eat", ops.PoisonedArrivals((2, 12)), inputs, dead_letters=True)
+    return pipeline
+
+
 def sales(events: int, every: int, hours: int) -> clew.Pipeline:
     """The sales pipeline of the seed's Figure 1."""
-    return example.build(events=events, every=every, hours=hours)
+    return example.build(scripted(example.sales(events, records=3, hours=hours)), every)
 
 
 def sales_small() -> clew.Pipeline:
@@ -374,6 +430,8 @@ PIPELINES: dict[str, Case] = {
         lambda: kinds(24, "idempotent", "checkable", "conditional"),
     ),
     "dispatch": Case(lambda: dispatch(2, 2), lambda: dispatch(6, 3), lambda: dispatch(24, 4)),
+    "keyed": Case(lambda: keyed(2, 4, 2, has_all=False), lambda: keyed(5, 4, 2), lambda: keyed(20, 7, 3)),
+    "replicas": Case(lambda: replicas(2, 2, has_all=False), lambda: replicas(5, 2), lambda: replicas(24, 3)),
     "sessions": Case(
         lambda: sessions([1, 6, 3, 20], has_all=False),
         lambda: sessions(MERGING[:9]),
@@ -391,6 +449,11 @@ PIPELINES: dict[str, Case] = {
         lambda: bodies(6, 1000),
         lambda: bodies(24, 5000),
         special=Parts(store=with_files),
+    ),
+    "poison": Case(
+        lambda: poison("generate", 1, 1, every=1, has_all=False),
+        lambda: poison("generate", 5, 3),
+        lambda: poison("generate", 18, 3, 7, 8, 15, every=3),
     ),
     "state": Case(
         lambda: state(3, 2, has_all=False), lambda: state(8, 2), lambda: state(30, 3), special=Parts(moves=Forgetful)

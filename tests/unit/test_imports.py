@@ -24,7 +24,8 @@ MAY_IMPORT: dict[str, set[str]] = {
     "protocol": BOTTOM,
     "operators": BOTTOM,
     "connect": BOTTOM,
-    "pipeline": BOTTOM | {"operators", "connect"},
+    "pipeline": BOTTOM | {"operators", "connect", "sugar", "runtime"},
+    "sugar": BOTTOM | {"operators", "connect", "pipeline"},  # The pipeline for its types only.
     "lineage": BOTTOM | {"log"},
     "verify": DRIVEN,
     "runtime": DRIVEN,

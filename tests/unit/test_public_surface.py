@@ -25,6 +25,21 @@ PUBLIC = [
     "WriteAction",
     "WriteConnection",
     "__version__",
+    "call",
+    "csv",
+    "dataframe",
+    "files",
+    "frame_writer",
+    "from_callable",
+    "generator",
+    "jsonl",
+    "parquet",
+    "postgres",
+    "postgres_lookup",
+    "postgres_query",
+    "rate",
+    "read_stream",
+    "sqlite",
 ]
 
 

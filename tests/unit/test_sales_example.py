@@ -64,7 +64,7 @@ def test_the_pipeline_is_figure_1(sales: ModuleType) -> None:
         "hourly": [],
         "totals": [],
         "report": ["conditional"],
-        "archive": ["checkable"],
+        "archive": ["conditional"],
     }
     assert [name for name, node in graph.nodes.items() if node.capture.is_on] == ["hourly"]
 
@@ -103,6 +103,10 @@ def test_totals_of_every_so_many_events(sales: ModuleType, crash: int | None) ->
     assert len(found) == 3
 
 
-def test_sizes_can_be_chosen(sales: ModuleType) -> None:
-    graph = sales.build(events=200, every=100, hours=10).build()
-    assert len(graph.nodes["orders"].definition.parts[0]) == 200
+def test_the_files_hold_the_made_up_records(sales: ModuleType) -> None:
+    made = [row for batch in sales.sales(events=20, records=3, hours=6) for row in batch.to_pylist()]
+    source = sales.pipeline.build().nodes["orders"].definition
+    names = sorted(sales.ORDERS.parent.glob(sales.ORDERS.name))
+    batches = [batch for name in names for batch, _ in source.read(("file", str(name)), None)]
+    assert all(batch.schema == sales.SALE for batch in batches)
+    assert [row for batch in batches for row in batch.to_pylist()] == made

@@ -1,7 +1,7 @@
 """The manifest: which format a log has, its random id, and the pipeline that it belongs to.
 
 A log is opened only if its manifest can be read, is not newer than this version, and names the same pipeline:
-the same operators, ports and connections. What the operators compute is not compared.
+the same operators, replicas, ports and connections. What the operators compute is not compared.
 """
 
 from __future__ import annotations

@@ -21,6 +21,7 @@ from clew.log.postgres_replica import PostgresReplicaLog, PostgresSession
 from clew.log.postgres_schema import Place, create_schema, read_manifest
 from clew.log.sql_reading import read_events, read_rows
 from clew.log.sql_replica import no_directory
+from clew.log.standing import Holder, Standing, read_standing
 from clew.model.event import Event
 from clew.model.names import Replica
 
@@ -142,22 +143,38 @@ class PostgresReader:
 
     def rows(self, replica: Replica) -> ReplicaRows:
         """All rows of one replica's log except bodies, as they are at one moment."""
-        found = self._session(replica)
-        if found is None:
-            raise LogNotFound(
-                f"{self._place} holds no log of {replica}; there are logs of "
-                f"{', '.join(map(str, self.replicas())) or 'nobody'}. Ask for one of these."
-            )
-        session, names = found
+        session, names = self._found(replica)
         with session.snapshot():
             ((incarnation,),) = self._connection.execute(
                 "SELECT incarnation FROM replicas WHERE id = %s", (session.replica_id,)
             ).fetchall()
             return read_rows(session, names, incarnation)
 
+    def standing(self, replica: Replica) -> Standing:
+        """How the replica stands, and which connection to the server holds its log."""
+        session, names = self._found(replica)
+        with session.snapshot():
+            ((incarnation, pid, is_alive),) = self._connection.execute(
+                "SELECT incarnation, backend_pid, EXISTS (SELECT 1 FROM pg_stat_activity AS activity "
+                "WHERE activity.pid = backend_pid AND activity.backend_start = replicas.backend_start) "
+                "FROM replicas WHERE id = %s",
+                (session.replica_id,),
+            ).fetchall()
+            holder = Holder(f"connection {pid} of the server", is_alive) if pid else None
+            return read_standing(session, names, incarnation, holder)
+
     def close(self) -> None:
         """Closes the connection."""
         self._connection.close()
+
+    def _found(self, replica: Replica) -> tuple[PostgresSession, Names]:
+        found = self._session(replica)
+        if found is None:
+            raise LogNotFound(
+                f"{self._place} holds no log of {replica}; there are logs of "
+                f"{', '.join(map(str, self.replicas())) or 'nobody'}. Ask for one of these."
+            )
+        return found
 
     def _session(self, replica: Replica) -> tuple[PostgresSession, Names] | None:
         with self._lock, self._place.errors_named():

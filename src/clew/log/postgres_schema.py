@@ -162,6 +162,17 @@ def create_schema(place: Place, manifest: Manifest) -> None:
             ) from None
 
 
+def log_schemas(place: Place) -> list[str]:
+    """The schemas of the database that hold a log."""
+    with contextlib.closing(place.connect()) as connection, place.errors_named():
+        rows = connection.execute(
+            "SELECT n.nspname FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace "
+            "WHERE c.relname = ANY(%s) AND c.relkind = 'r' GROUP BY n.nspname HAVING count(*) = %s ORDER BY n.nspname",
+            (sorted(TABLE_NAMES), len(TABLE_NAMES)),
+        )
+        return [name for (name,) in rows]
+
+
 def read_manifest(place: Place, connection: Connection) -> Manifest:
     """The manifest of a log that is there, if its schema is as it should be. Changes nothing."""
     with place.errors_named():

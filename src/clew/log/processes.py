@@ -35,7 +35,11 @@ class Process(NamedTuple):
     @staticmethod
     def current() -> Process:
         """This very process."""
-        pid = os.getpid()
+        return Process.of(os.getpid())
+
+    @staticmethod
+    def of(pid: int) -> Process:
+        """The process that has this number now."""
         status = _status(pid)
         return Process(pid, status.started if status is not None else 0, _boot(), _namespace())
 

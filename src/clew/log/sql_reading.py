@@ -30,8 +30,8 @@ def read_recovered(session: Session, names: Names, incarnation: int) -> Recovere
     )
     return Recovered(
         incarnation=incarnation,
-        cursors=_cursors(session, names),
-        counters=_counters(session),
+        cursors=read_cursors(session, names),
+        counters=read_counters(session),
         undone=[
             UndonePair(order, names.channel(session, channel), event, serial, key, note)
             for order, channel, event, serial, key, note in undone
@@ -110,7 +110,7 @@ def read_effect(
 
 def read_rows(session: Session, names: Names, incarnation: int) -> ReplicaRows:
     """All rows except bodies. The caller makes sure that all of them are of one moment."""
-    counters = _counters(session)
+    counters = read_counters(session)
     is_finished = counters.get("finished", 0) != 0
     outputs = session.query("SELECT key, created, schema FROM outputs WHERE {own}")
     pairs = session.query(
@@ -140,7 +140,7 @@ def read_rows(session: Session, names: Names, incarnation: int) -> ReplicaRows:
                 "SELECT serial, key, closed FROM input_sets WHERE {own} ORDER BY serial"
             )
         ],
-        cursors={channel: (c.assigned, c.released, c.ended) for channel, c in _cursors(session, names).items()},
+        cursors={channel: (c.assigned, c.released, c.ended) for channel, c in read_cursors(session, names).items()},
         counters=counters,
         state=read_state_items(session),
         state_versions=_tuples(
@@ -187,12 +187,14 @@ def _event(
     return event_of(sender, port, id, names.schema(session, schema), time, attributes, data)
 
 
-def _cursors(session: Session, names: Names) -> dict[Channel, Cursor]:
+def read_cursors(session: Session, names: Names) -> dict[Channel, Cursor]:
+    """How far the replica is on each of its inbound channels."""
     rows = session.query("SELECT channel, assigned, floor, above, ended FROM cursors WHERE {own} ORDER BY channel")
     return {names.channel(session, row[0]): cursor_of(row[1:]) for row in rows}
 
 
-def _counters(session: Session) -> dict[str, int]:
+def read_counters(session: Session) -> dict[str, int]:
+    """All counters by name."""
     return dict(_tuples(session.query("SELECT name, value FROM counters WHERE {own} ORDER BY name")))
 
 

@@ -21,9 +21,11 @@ from clew.log.body_files import DEFAULT_THRESHOLD, BodyFiles, sync_directory
 from clew.log.contract import ReplicaRows
 from clew.log.manifest import Manifest, check_same_pipeline
 from clew.log.numbers import Names
+from clew.log.processes import Process
 from clew.log.sql_reading import read_events, read_rows
 from clew.log.sqlite_files import check_file, connect_to_read, damage_named, file_name, make_file, replica_of
 from clew.log.sqlite_replica import SqliteReplicaLog, SqliteSession
+from clew.log.standing import Standing, holder_of, read_standing
 from clew.model.event import Event
 from clew.model.names import Replica
 
@@ -149,6 +151,14 @@ class SqliteReader:
         with session.snapshot():
             rows = session.query("SELECT incarnation FROM owner")
             return read_rows(session, names, rows[0][0] if rows else 0)
+
+    def standing(self, replica: Replica) -> Standing:
+        """How the replica stands, and which process holds its log."""
+        session, names = self._session(replica)
+        with session.snapshot():
+            rows = session.query("SELECT incarnation, pid, started, boot, namespace FROM owner")
+            incarnation, *process = rows[0] if rows else (0, 0, 0, "", "")
+            return read_standing(session, names, incarnation, holder_of(Process(*process)))
 
     def close(self) -> None:
         """Closes all connections."""

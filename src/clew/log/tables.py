@@ -3,6 +3,7 @@
 Clew does not store these tables: every replica writes only its own rows, and what the text calls the status of an event
 is read off its receiver's rows. An event has one row for each receiver and Input Set (seed 002, section 3.2):
 
+- operators are named by their replicas, `slow` and `slow/1`, since each has events and Input Sets of its own;
 - not yet acknowledged by the receiver: undone, without an Input Set;
 - assigned: one row for each pair, done when the Input Set was generated;
 - acknowledged, and no pair is left (it was assigned to nothing, or retention removed its pairs): done;
@@ -21,7 +22,7 @@ import pyarrow as pa
 from clew.log.contract import LogReader, PairRow, ReplicaRows, Store, prefixes
 from clew.model.event import Event
 from clew.model.history import END_SERIAL
-from clew.model.names import Channel, Replica
+from clew.model.names import Channel, Replica, parse_replica
 from clew.model.values import decode, encode
 
 _CHUNK = 256
@@ -192,17 +193,9 @@ def _event_rows(logs: Mapping[Replica, _Log], channel: Channel, event: int) -> I
 
 def _channels(logs: Mapping[Replica, _Log], description: Mapping[str, Any]) -> dict[tuple[Replica, str], list[Channel]]:
     """The receivers of each output port: those that have a row for it, and those of the graph that have none yet."""
-    seen = {channel: None for log in logs.values() for channel in (*log.rows.cursors, *(c for c, _ in log.pairs))}
-    operators = description.get("operators", {})
+    seen = {channel for log in logs.values() for channel in (*log.rows.cursors, *(c for c, _ in log.pairs))}
     for sender, output, receiver, port in description.get("connections", ()):
-        if any(
-            (c.sender.operator, c.output, c.receiver.operator, c.input) == (sender, output, receiver, port)
-            for c in seen
-        ):
-            continue
-        for index in range(operators.get(sender, {}).get("replicas", 1)):
-            for other in range(operators.get(receiver, {}).get("replicas", 1)):
-                seen[Channel(Replica(sender, index), output, Replica(receiver, other), port)] = None
+        seen.add(Channel(parse_replica(sender), output, parse_replica(receiver), port))
     found: dict[tuple[Replica, str], list[Channel]] = {}
     for channel in sorted(seen):
         found.setdefault((channel.sender, channel.output), []).append(channel)

@@ -8,10 +8,13 @@ from typing import Any
 
 from clew.errors import BuildError, DuplicateName, UnsafeWriteConnection
 from clew.model.connection import Kind, ReadConnection, WriteConnection
-from clew.model.graph import Node
+from clew.model.graph import DEAD, Node
 from clew.model.names import check_name
 from clew.model.operator import Operator
 from clew.model.source import Source
+
+REPLICAS_MAX = 256
+"""More replicas of one operator than anybody has processes for are a slip of the pen."""
 
 
 def declare_source(name: str, source: Source) -> Node:
@@ -30,19 +33,24 @@ def declare_operator(
     writes: Mapping[str, WriteConnection] | None = None,
     reads: Mapping[str, ReadConnection] | None = None,
     writes_first: bool | None = None,
+    dead_letters: bool = False,
 ) -> Node:
     """The node of an operator, whose own connections are added to, or replaced by, the given ones."""
     check_name("operator", name)
     _check_made_of(f"operator {name!r}", operator, Operator, ("assign", "update", "generate"))
+    outputs = _ports(name, "output", operator.outputs)
     node = Node(
         name,
         operator,
         _ports(name, "input", operator.inputs),
-        _ports(name, "output", operator.outputs),
+        (*outputs, DEAD) if dead_letters else outputs,
         writes={**operator.writes, **(writes or {})},
         reads={**operator.reads, **(reads or {})},
         writes_first=operator.writes_first if writes_first is None else writes_first,
+        dead_letters=dead_letters,
+        keeps=frozenset((DEAD,) if dead_letters else ()),
     )
+    _check_dead(node)
     check_node(node)
     return node
 
@@ -52,6 +60,12 @@ def check_node(node: Node) -> None:
     check_name("operator", node.name)
     _check_names(node)
     _check_ends(node)
+    check_replicas(f"operator {node.name!r}", node.replicas)
+    if node.is_source and node.replicas > 1:
+        raise BuildError(
+            f"source {node.name!r} has {node.replicas} replicas; expected one, since each would read everything. "
+            f"Declare several sources, or let operators behind it be parallel: stream.parallel(n)."
+        )
     for name, connection in node.writes.items():
         _check_write(f"write connection {name!r} of operator {node.name!r}", connection)
     for name, reading in node.reads.items():
@@ -60,6 +74,15 @@ def check_node(node: Node) -> None:
                 f"read connection {name!r} of operator {node.name!r} is a {type(reading).__name__}; expected an object "
                 f"of a subclass of clew.ReadConnection. Pass one in reads={{{name!r}: ...}}."
             )
+
+
+def check_replicas(place: str, replicas: object) -> None:
+    """Raises if an operator cannot have so many replicas."""
+    if type(replicas) is not int or not 1 <= replicas <= REPLICAS_MAX:
+        raise BuildError(
+            f"{place} has {replicas!r} replicas; expected a whole number from 1 to {REPLICAS_MAX}. "
+            f"Pass how many copies of the operator are to run."
+        )
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
@@ -127,6 +150,20 @@ def _check_names(node: Node) -> None:
                 f"names, since {node.name}.{name} is an id. Rename one of them."
             )
         seen[name] = what
+
+
+def _check_dead(node: Node) -> None:
+    """Raises if something of the node has the name of the port for dead letters."""
+    if type(node.dead_letters) is not bool:
+        raise BuildError(
+            f"operator {node.name!r} was declared with dead_letters={node.dead_letters!r}; expected True or False. "
+            f"Pass dead_letters=True to set inputs that always fail aside on its port {DEAD!r}."
+        )
+    if node.dead_letters and DEAD in (*node.inputs, *node.made, *node.writes, *node.reads):
+        raise DuplicateName(
+            f"operator {node.name!r} has a port or connection named {DEAD!r}; with dead_letters=True that is the name "
+            f"of the output port for dead letters. Rename yours."
+        )
 
 
 def _check_ends(node: Node) -> None:

@@ -22,7 +22,7 @@ class Event:
     Events are never changed once made. `input` is the input port on which an operator received it.
     """
 
-    __slots__ = ("_body", "_table", "attributes", "batch", "id", "input", "is_end", "port", "sender", "time")
+    __slots__ = ("_body", "_size", "_table", "attributes", "batch", "id", "input", "is_end", "port", "sender", "time")
 
     def __init__(
         self,
@@ -44,6 +44,7 @@ class Event:
         self.is_end = batch is None
         self._table: pa.Table | None = None
         self._body: bytes | None = None
+        self._size = -1
 
     def received(self, port: str) -> Event:
         """The same event as seen on an input port."""
@@ -71,6 +72,18 @@ class Event:
         if self._body is None:
             self._body = b"" if self.batch is None else self.batch.serialize().to_pybytes()
         return self._body
+
+    @property
+    def size(self) -> int:
+        """About how many bytes its records take.
+
+        >>> from clew.model.names import Replica
+        >>> Event(Replica("a"), "out", 1, as_batch([{"x": 1}])).size
+        8
+        """
+        if self._size < 0:
+            self._size = 0 if self.batch is None else self.batch.nbytes
+        return self._size
 
     def same(self, other: Event) -> bool:
         """Whether both are the same event with the same contents.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,6 +12,9 @@ from clew.model.connection import Kind, ReadConnection, WriteConnection
 from clew.model.names import Channel, Replica
 from clew.model.operator import Operator
 from clew.model.source import Source
+
+DEAD = "dead"
+"""The output port on which an operator with dead letters sets aside what it has given up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,12 @@ class Node:
     reads: Mapping[str, ReadConnection] = field(default_factory=dict)
     writes_first: bool = False
     capture: Capture = field(default_factory=Capture)
+    replicas: int = 1
+    """How many copies of it run, each with a log and connections of its own."""
+    dead_letters: bool = False
+    """Whether inputs that always fail are set aside on its last output port, `dead`."""
+    keeps: frozenset[str] = frozenset()
+    """Output ports whose events stay in the log when nothing is connected to them."""
 
     @property
     def is_source(self) -> bool:
@@ -58,8 +68,23 @@ class Node:
 
     @property
     def is_sink(self) -> bool:
-        """Whether it has no output ports."""
-        return not self.outputs
+        """Whether it has no output ports, except that for dead letters."""
+        return not self.made
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """The output ports that its generations give out on: all but that for dead letters."""
+        return self.outputs[:-1] if self.dead_letters else self.outputs
+
+    @property
+    def parts(self) -> tuple[Operator | Source | WriteConnection | ReadConnection, ...]:
+        """What of it is a user's own: the operator or source, and its connections."""
+        return (self.definition, *self.writes.values(), *self.reads.values())
+
+    @property
+    def is_in_driver(self) -> bool:
+        """Whether it needs Spark's driver, and so is hosted there: it begins Spark jobs itself."""
+        return any(getattr(part, "is_in_driver", False) for part in self.parts)
 
 
 @dataclass(frozen=True)
@@ -76,7 +101,17 @@ class Graph:
     @cached_property
     def replicas(self) -> tuple[Replica, ...]:
         """All replicas, in the order in which their operators were declared."""
-        return tuple(Replica(name) for name in self.nodes)
+        return tuple(Replica(node.name, index) for node in self.nodes.values() for index in range(node.replicas))
+
+    def replicas_named(self, name: str) -> tuple[Replica, ...]:
+        """All replicas of an operator, or the one that a name such as `slow/1` stands for; perhaps none."""
+        return tuple(each for each in self.replicas if name in (each.operator, f"{each.operator}/{each.index}"))
+
+    @cached_property
+    def in_driver(self) -> frozenset[str]:
+        """The operators that are hosted in Spark's driver: those that need it, with their host groups."""
+        needing = {node.name for node in self.nodes.values() if node.is_in_driver}
+        return frozenset(needing.union(*(group for group in self.groups if needing.intersection(group))))
 
     def inbound(self, replica: Replica) -> tuple[Channel, ...]:
         """The channels into a replica, in the order of its input ports."""
@@ -99,45 +134,40 @@ class Graph:
 
     @cached_property
     def _inbound(self) -> dict[Replica, tuple[Channel, ...]]:
+        by_port: defaultdict[tuple[Replica, str], list[Channel]] = defaultdict(list)
+        for channel in self.channels:
+            by_port[channel.receiver, channel.input].append(channel)
         return {
-            replica: tuple(
-                channel
-                for port in self.nodes[replica.operator].inputs
-                for channel in self.channels
-                if channel.receiver == replica and channel.input == port
-            )
+            replica: tuple(each for port in self.nodes[replica.operator].inputs for each in by_port[replica, port])
             for replica in self.replicas
         }
 
     @cached_property
     def _outbound(self) -> dict[Replica, tuple[Channel, ...]]:
+        by_port: defaultdict[tuple[Replica, str], list[Channel]] = defaultdict(list)
+        for channel in self.channels:
+            by_port[channel.sender, channel.output].append(channel)
         return {
-            replica: tuple(
-                channel
-                for port in self.nodes[replica.operator].outputs
-                for channel in self.channels
-                if channel.sender == replica and channel.output == port
-            )
+            replica: tuple(each for port in self.nodes[replica.operator].outputs for each in by_port[replica, port])
             for replica in self.replicas
         }
 
     def describe(self) -> dict[str, Any]:
-        """What makes two pipelines the same for a log: names, ports and connections; no code."""
+        """What makes two pipelines the same for a log: names, replicas, ports and connections; no code."""
         return {
             "pipeline": self.name,
             "operators": {
                 node.name: {
-                    "replicas": sum(replica.operator == node.name for replica in self.replicas),
+                    "replicas": node.replicas,
                     "inputs": list(node.inputs),
-                    "outputs": list(node.outputs),
+                    "outputs": list(node.made),
                     "reads": _reads(node),
                     "writes": {name: str(Kind(connection.kind or "")) for name, connection in node.writes.items()},
                 }
                 for node in self.nodes.values()
             },
             "connections": [
-                [channel.sender.operator, channel.output, channel.receiver.operator, channel.input]
-                for channel in self.channels
+                [str(channel.sender), channel.output, str(channel.receiver), channel.input] for channel in self.channels
             ],
             "scopes": [[scope.start, scope.target] for scope in self.scopes],
             "capture": {

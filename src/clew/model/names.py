@@ -14,7 +14,7 @@ _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 
 
 class Replica(NamedTuple):
-    """One running copy of an operator.
+    """One running copy of an operator; the first one goes by the operator's name.
 
     >>> str(Replica("hourly", 0)), str(Replica("hourly", 2))
     ('hourly', 'hourly/2')
@@ -64,6 +64,16 @@ def is_name(text: object) -> bool:
     (True, False)
     """
     return isinstance(text, str) and _NAME.match(text) is not None
+
+
+def parse_replica(text: str) -> Replica:
+    """The replica that a text stands for.
+
+    >>> parse_replica("hourly"), str(parse_replica("hourly/2"))
+    (Replica(operator='hourly', index=0), 'hourly/2')
+    """
+    operator, _, index = text.partition("/")
+    return Replica(operator, int(index or 0))
 
 
 def split_port(text: object) -> tuple[str, str]:

@@ -1,8 +1,8 @@
 """Lineage scopes: which ports lie between a scope's start and its target, and the paths through them.
 
 Every input port of an operator leads to all its output ports and write connections. What is captured is found by
-reachability, forward from the start and backward from the target, since there can be exponentially many paths.
-Implements section 3.1 of LOG.io.
+reachability, forward from the start and backward from the target, since there can be exponentially many paths. A scope
+names ports of operators: all replicas of an operator capture the same. Implements section 3.1 of LOG.io.
 """
 
 from __future__ import annotations
@@ -11,38 +11,46 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
 from clew.model.graph import Capture, Graph, Scope
-from clew.model.names import split_port
+from clew.model.names import Replica, split_port
 
 
 def paths(graph: Graph, scope: Scope) -> Iterator[tuple[str, ...]]:
-    """The lineage paths of a scope, one after another, each as the ports that it visits.
+    """The lineage paths of a scope, one after another, each as the ports that it visits, of one replica each.
 
     No path visits a port twice, except that it may end where it started. In a graph with a cycle, `capture` also
     covers the events that go round more than once.
     """
     passed = capture(graph, scope)
-    receivers: defaultdict[str, list[tuple[str, str]]] = defaultdict(list)
+    receivers: defaultdict[tuple[Replica, str], list[tuple[Replica, str]]] = defaultdict(list)
     for channel in graph.channels:
-        receivers[f"{channel.sender.operator}.{channel.output}"].append((channel.receiver.operator, channel.input))
+        receivers[channel.sender, channel.output].append((channel.receiver, channel.input))
 
-    def steps(output: str) -> Iterator[tuple[str, str]]:
-        for name, port in receivers[output]:
+    def steps(replica: Replica, output: str) -> Iterator[tuple[Replica, str, str]]:
+        for receiver, port in receivers[replica, output]:
+            name = receiver.operator
             if name in passed and port in passed[name].inputs:
                 for onward in (*graph.nodes[name].outputs, *graph.nodes[name].writes):
                     if onward in passed[name].outputs:
-                        yield f"{name}.{port}", f"{name}.{onward}"
+                        yield receiver, port, onward
 
-    path, open_steps = [scope.start], [steps(scope.start)]
-    while open_steps:
-        step = next(open_steps[-1], None)
-        if step is None:
-            open_steps.pop()
-            del path[-2:]
-        elif step[1] == scope.target:
-            yield (*path, *step)
-        elif step[0] not in path and step[1] not in path:
-            path.extend(step)
-            open_steps.append(steps(step[1]))
+    operator, start = split_port(scope.start)
+    for replica in graph.replicas:
+        if replica.operator != operator:
+            continue
+        path, open_steps = [f"{replica}.{start}"], [steps(replica, start)]
+        while open_steps:
+            step = next(open_steps[-1], None)
+            if step is None:
+                open_steps.pop()
+                del path[-2:]
+                continue
+            receiver, port, onward = step
+            visited = f"{receiver}.{port}", f"{receiver}.{onward}"
+            if f"{receiver.operator}.{onward}" == scope.target:
+                yield (*path, *visited)
+            elif visited[0] not in path and visited[1] not in path:
+                path.extend(visited)
+                open_steps.append(steps(receiver, onward))
 
 
 def captures(graph: Graph, scopes: Iterable[Scope]) -> dict[str, Capture]:

@@ -19,7 +19,7 @@ from clew.errors import (
 )
 from clew.model.declaration import check_node, listed, nearest
 from clew.model.graph import Graph, Node, Scope
-from clew.model.names import Channel, check_name, split_port
+from clew.model.names import Channel, Replica, check_name, split_port
 from clew.model.operator import Operator
 from clew.model.scope import captures, reachable
 
@@ -42,6 +42,7 @@ def build_graph(
     _check_sources(graph)
     _check_channels(graph)
     _check_inputs(graph)
+    _check_parallel(graph)
     _check_cycles(graph)
     _check_reached(graph)
     for scope in graph.scopes:
@@ -121,31 +122,53 @@ def _check_sources(graph: Graph) -> None:
 
 
 def _check_channels(graph: Graph) -> None:
-    taken: dict[tuple[str, str], Channel] = {}
+    taken: dict[tuple[Replica, str], Channel] = {}
     for channel in graph.channels:
         place = f"connection {channel}"
-        check_output(place, _node(graph, place, channel.sender.operator), channel.output)
-        check_input(place, _node(graph, place, channel.receiver.operator), channel.input)
-        port = channel.receiver.operator, channel.input
+        for replica in (channel.sender, channel.receiver):
+            node = _node(graph, place, replica.operator)
+            if not 0 <= replica.index < node.replicas:
+                raise UnknownOperator(
+                    f"{place}: operator {node.name!r} has no replica {replica.index}; its replicas are numbered from 0 "
+                    f"to {node.replicas - 1}. Name one of them."
+                )
+        check_output(place, graph.nodes[channel.sender.operator], channel.output)
+        check_input(place, graph.nodes[channel.receiver.operator], channel.input)
+        port = channel.receiver, channel.input
         if port in taken:
             raise DoublyUsedPort(
-                f"input port {'.'.join(port)} has two connections, from {taken[port].sender}.{taken[port].output} and "
-                f"from {channel.sender}.{channel.output}; expected one. Merge the two streams first, one.merge(other), "
-                f"or give the operator an input port for each."
+                f"input port {channel.receiver}.{channel.input} has two connections, from {taken[port].sender}."
+                f"{taken[port].output} and from {channel.sender}.{channel.output}; expected one. Merge the two streams "
+                f"first, one.merge(other), or give the operator an input port for each."
             )
         taken[port] = channel
 
 
 def _check_inputs(graph: Graph) -> None:
-    connected = {(channel.receiver.operator, channel.input) for channel in graph.channels}
-    for node in graph.nodes.values():
-        for port in node.inputs:
-            if (node.name, port) not in connected:
+    connected = {(channel.receiver, channel.input) for channel in graph.channels}
+    for replica in graph.replicas:
+        for port in graph.nodes[replica.operator].inputs:
+            if (replica, port) not in connected:
                 raise MissingConnection(
-                    f"input port {node.name}.{port} has no connection; expected one. Connect an output port to it with "
-                    f"pipeline.connect('operator.port', '{node.name}.{port}'), or pass the stream in "
-                    f"inputs={{{port!r}: ...}} where {node.name!r} is declared."
+                    f"input port {replica}.{port} has no connection; expected one. Connect an output port to it with "
+                    f"pipeline.connect('operator.port', '{replica.operator}.{port}'), or pass the stream in "
+                    f"inputs={{{port!r}: ...}} where {replica.operator!r} is declared."
                 )
+
+
+def _check_parallel(graph: Graph) -> None:
+    """Raises if a receiver gets what some of an operator's replicas send, and would never see the rest."""
+    senders: defaultdict[tuple[str, str, str], list[Channel]] = defaultdict(list)
+    for channel in graph.channels:
+        senders[channel.sender.operator, channel.output, channel.receiver.operator].append(channel)
+    for (name, port, _), channels in senders.items():
+        count = graph.nodes[name].replicas
+        if len({channel.sender for channel in channels}) < count:
+            raise BuildError(
+                f"connection {channels[0]} takes what one of the {count} replicas of operator {name!r} sends; expected "
+                f"what all of them send. Connect '{name}-merge.{port}', the output of its merger, or the stream that "
+                f"was returned where {name!r} was declared."
+            )
 
 
 def _check_cycles(graph: Graph) -> None:
@@ -231,7 +254,13 @@ def _check_groups(graph: Graph) -> None:
     for group in graph.groups:
         place = f"group ({listed(group)})"
         for name in group:
-            _node(graph, place, name)
+            node = _node(graph, place, name)
+            if node.replicas > 1:
+                raise BuildError(
+                    f"{place}: operator {name!r} has {node.replicas} replicas; expected operators with one, since each "
+                    f"replica has a process of its own, so that the others go on when it fails. Leave {name!r} out; "
+                    f"its dispatcher and its merger may be in a group."
+                )
             if name in taken:
                 raise BuildError(
                     f"{place}: operator {name!r} is in the group ({listed(taken[name])}) already; expected each "

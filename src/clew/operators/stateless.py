@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any
 
 from clew.model.event import Event
-from clew.model.operator import Context, Operator
+from clew.model.operator import Context, Operator, Yielded
 
 
 class Stateless(Operator):
@@ -17,7 +17,7 @@ class Stateless(Operator):
 
     _waiting: dict[Any, Event]
 
-    def apply(self, event: Event, ctx: Context) -> Iterable[tuple[str, Any]]:
+    def apply(self, event: Event, ctx: Context) -> Iterable[Yielded]:
         """Outputs from one event: pairs of an output port or write connection, and records."""
         raise NotImplementedError
 
@@ -39,7 +39,7 @@ class Stateless(Operator):
             return ([key],)
         return ()
 
-    def generate(self, input_sets: Sequence[Any], ctx: Context) -> Iterator[tuple[str, Any]]:
+    def generate(self, input_sets: Sequence[Any], ctx: Context) -> Iterator[Yielded]:
         """What `apply` makes of each event."""
         for key in input_sets:
             yield from self.apply(self._waiting.pop(key), ctx)

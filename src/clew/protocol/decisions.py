@@ -98,4 +98,20 @@ class Read:
     action: int
 
 
-Decision = Took | Ended | Asked | Made | Rang | Closed | Began | Emitted | Kept | Dropped | Read
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """An input was given up: all that comes of it is its dead letters."""
+
+    move: str
+    """`fold`, `refold`, `generate`, `finish` or `fire`."""
+    tries: int
+    error: str
+    channel: Channel | None = None
+    event: int = 0
+    """Of `fold` and `refold`: the event."""
+    keys: tuple[bytes, ...] = ()
+    """Of `refold`, `generate` and `finish`: the Input Sets."""
+    timer: bytes | None = None
+
+
+Decision = Took | Ended | Asked | Made | Rang | Closed | GaveUp | Began | Emitted | Kept | Dropped | Read

@@ -1,4 +1,4 @@
-"""Input channels: the obsolete filter and the three cursors.
+"""Input channels: the obsolete filter and the three cursors; and the Input Sets that need their events.
 
 Invariant: events are taken in the order of their ids, each once: seen counts what was accepted, assigned what joined
 the history, released what no pair needs any more (seed 002, Algorithm 2 step 1, where obsolete
@@ -119,3 +119,14 @@ class InChannel:
             f"{self.channel}: {self.durable}, {self.assigned}, {self.seen}"
         )
         assert self.released.floor <= self.assigned, f"{self.channel}: released more than was assigned"
+
+
+class InputSet:
+    """An Input Set that was not generated yet, and the events in it."""
+
+    __slots__ = ("events", "key", "serial")
+
+    def __init__(self, serial: int, key: bytes) -> None:
+        self.serial = serial
+        self.key = key
+        self.events: list[tuple[InChannel, int]] = []

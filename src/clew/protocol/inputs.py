@@ -61,6 +61,10 @@ class Started:
     recovered: Recovered
     now: float
     is_predecessor_dead: bool
+    is_cautious: bool = False
+    """Whether a predecessor died without an explanation, or of a move: not at a first start or after a clean stop."""
+    last_error: str = ""
+    """What the predecessor died of, as far as it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +252,7 @@ class Got:
 
 
 MoveResult = Folded | Refolded | Answered | Generated | Fired | Planned | Got
+MOVE_RESULTS: frozenset[type[Any]] = frozenset((Folded, Refolded, Answered, Generated, Fired, Planned, Got))
 
 Input = (
     Started | Buried | Ticked | Greeted | Broken | Connected | Received | Acked | Committed | Fetched | EffectFetched

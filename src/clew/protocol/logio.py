@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
+from itertools import islice
 
 from clew.model.event import Event
 from clew.model.graph import Node
@@ -18,24 +19,14 @@ from clew.model.values import decode
 from clew.protocol import decisions as did
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
+from clew.protocol.caution import FINISH, FIRE, FOLD, GENERATE, RECOVER, REFOLD, Attempt, timer_number
 from clew.protocol.effects import Effect, Session
-from clew.protocol.inbound import InChannel
-from clew.protocol.replica import ReplicaKernel
+from clew.protocol.giving_up import GivingUp
+from clew.protocol.inbound import InChannel, InputSet
 from clew.protocol.settings import DEFAULT, Settings
 
 
-class InputSet:
-    """An Input Set that was not generated yet."""
-
-    __slots__ = ("events", "key", "serial")
-
-    def __init__(self, serial: int, key: bytes) -> None:
-        self.serial = serial
-        self.key = key
-        self.events: list[tuple[InChannel, int]] = []
-
-
-class OperatorKernel(ReplicaKernel):
+class OperatorKernel(GivingUp):
     """One replica of a middle or sink operator."""
 
     def __init__(
@@ -102,11 +93,20 @@ class OperatorKernel(ReplicaKernel):
             inbound.pressure = self._pressure()
             inbound.connect(effects)
         self._ring(effects)
-        self._proceed(effects)
+        self._judge(given, effects)
+        if self.failure is None:
+            self._proceed(effects)
 
     def on_pulled(self, given: was.Pulled, effects: list[Effect]) -> None:
-        """Bodies of undone events came from their senders' logs."""
+        """Bodies of undone events, or of events to be given up, came from their senders' logs."""
         self.is_pulling = False
+        if self.verdict is not None:
+            self.pulled.extend(given.events)
+            if len(self.pulled) == len(self.verdict.events):
+                self._give_up(self.verdict)
+                self._flush(effects)
+            self._proceed(effects)
+            return
         wanted = ((pair.channel.sender, pair.channel.output, pair.event) for pair in self.undone)
         for event, place in zip(given.events, wanted, strict=False):
             assert (event.sender, event.port, event.id) == place, f"pulled {event} instead of {place}"
@@ -116,6 +116,8 @@ class OperatorKernel(ReplicaKernel):
     def on_refolded(self, given: was.Refolded, effects: list[Effect]) -> None:
         """An undone pair was folded again; nothing durable changes."""
         self.move = None
+        if self.caution is not None and not self.undone:
+            self._mark(self.caution.end(RECOVER))
         self._proceed(effects)
 
     # State update
@@ -214,7 +216,7 @@ class OperatorKernel(ReplicaKernel):
     def _next_move(self, effects: list[Effect]) -> bool:
         if self.move is not None or self.is_finished:
             return self.move is not None
-        if self.undone:
+        if self.undone or self.verdict is not None:
             return self._refold(effects)
         while True:
             if self.must_ask:
@@ -222,8 +224,8 @@ class OperatorKernel(ReplicaKernel):
             if self.group is not None:
                 return self._begin(does.Generate(self.group), effects)
             if self.timers and (name := self._due()) is not None:
-                del self.timers[name]
-                return self._begin(does.Fire(name), effects)
+                at = self.timers.pop(name)
+                return self._begin(does.Fire(name), effects, at)
             if not self.inbox:
                 break
             inbound, event = self.inbox.popleft()
@@ -235,18 +237,24 @@ class OperatorKernel(ReplicaKernel):
         return False
 
     def _refold(self, effects: list[Effect]) -> bool:
-        if self.pulled:
+        if self.pulled and self.verdict is None:
             pair, event = self.undone.popleft(), self.pulled.popleft()
-            return self._begin(does.Refold(pair.channel, event, pair.key, pair.note), effects)
+            return self._begin(does.Refold(pair.channel, event, pair.key, pair.note), effects, pair.order)
         if not self.is_pulling:
             self.is_pulling = True
-            wanted = [self.undone[index] for index in range(min(len(self.undone), self.settings.pull_max))]
-            effects.append(does.Pull(tuple((pair.channel, pair.event) for pair in wanted)))
+            if self.verdict is None:
+                wanted = islice(((pair.channel, pair.event) for pair in self.undone), self.settings.pull_max)
+            else:
+                wanted = islice(self.verdict.events, len(self.pulled), len(self.pulled) + self.settings.pull_max)
+            effects.append(does.Pull(tuple(wanted)))
         return True
 
-    def _begin(self, move: does.Move, effects: list[Effect]) -> bool:
+    def _begin(self, move: does.Move, effects: list[Effect], about: float = 0) -> bool:
         self.move = move
-        effects.append(move)
+        if self.caution is None:
+            effects.append(move)
+        else:
+            self._begin_cautiously(move, about, effects)
         return True
 
     def _ended(self) -> frozenset[str]:
@@ -401,6 +409,30 @@ class OperatorKernel(ReplicaKernel):
         waiting = [at for at in self.timers.values() if at > self.now]
         if waiting:
             self._set_alarm(min(waiting), effects)
+
+    # Caution
+
+    def _begin_cautiously(self, move: does.Move, about: float, effects: list[Effect]) -> None:
+        """Marks what the move is given. What `ready` dies of is no input, so it waits, but has no mark."""
+        assert self.caution is not None
+        attempt: Attempt | None = None
+        match move:
+            case does.Fold():
+                attempt = Attempt(f"{FOLD}/{list(self.inputs).index(move.channel)}", (move.event.id,))
+            case does.Refold() if RECOVER not in self.caution.marks:
+                attempt = Attempt(RECOVER)
+            case does.Refold() if self.caution.is_pairwise and about >= self.caution.suspect:
+                attempt = Attempt(REFOLD, (int(about),))
+            case does.Refold():
+                effects.append(move)
+                return
+            case does.Generate():
+                attempt = Attempt(GENERATE, tuple(self.sets[key].serial for key in move.keys))
+            case does.Finish():
+                attempt = Attempt(FINISH)
+            case does.Fire():
+                attempt = Attempt(FIRE, (timer_number(move.name, about),))
+        self._attempt(move, attempt, effects)
 
     # Commits
 

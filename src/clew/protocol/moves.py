@@ -142,6 +142,7 @@ class Moves:
         self.node = node
         self.definition: Any = definition
         self.around = around
+        self.destinations = frozenset((*node.made, *node.writes))
         self.ctx = MoveContext(node, around)
         self.reading: tuple[int, bytes | None, Iterator[Any]] | None = None
         self.execution = 0
@@ -281,10 +282,10 @@ class Moves:
             attributes = output[2] if len(output) == 3 else NO_ATTRIBUTES
             if attributes:
                 attributes = decode(encode(attributes))  # The operator may use its dictionary again.
-            if destination not in self.node.outputs and destination not in self.node.writes:
+            if destination not in self.destinations:
                 raise MoveError(
                     f"operator {self.node.name!r} yielded records for {destination!r}; its output ports are "
-                    f"{', '.join(self.node.outputs) or 'none'}, its write connections "
+                    f"{', '.join(self.node.made) or 'none'}, its write connections "
                     f"{', '.join(self.node.writes) or 'none'}. Yield to one of these."
                 )
             keys = self.ctx.keys
@@ -319,7 +320,8 @@ class Moves:
         _, position, reader = self.reading
         items: list[tuple[pa.RecordBatch, bytes]] = []
         is_complete = False
-        while len(items) < move.limit:
+        size = 0
+        while len(items) < move.limit and size < _READ_BYTES:
             try:
                 item = self._guard("read", lambda: next(reader, _END))
             except MoveError:
@@ -333,6 +335,7 @@ class Moves:
             data, offset = item
             position = encode(offset)
             items.append((as_batch(data), position))
+            size += items[-1][0].nbytes
         self.reading = (move.action, position, reader)
         got = was.Got(tuple(items), is_complete, self.execution, self.ctx.now)
         self.ctx.choices()
@@ -340,6 +343,9 @@ class Moves:
 
 
 _END = object()
+
+_READ_BYTES = 8 << 20
+"""A source's read ends after about so many bytes, so that what is read of large events at once stays bounded."""
 
 _WORDS = {
     does.Fold: "assign() and update()",

@@ -19,6 +19,7 @@ from clew.model.names import Channel, Replica
 from clew.model.ranges import IdSet
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
+from clew.protocol.caution import Attempt, Caution, has_marks
 from clew.protocol.effects import Effect, Session
 from clew.protocol.outbound import OutChannel, OutPort
 from clew.protocol.settings import DEFAULT, Settings
@@ -46,6 +47,8 @@ class ReplicaKernel:
         self.is_dirty = False
         """Whether the pending transaction holds anything that others may wait for."""
         self.moves_pending = 0
+        self.bytes_pending = 0
+        """About how many bytes of records the pending transaction holds."""
         self.committing: Transaction | None = None
         self.commits = 0
         self.position = 0
@@ -59,6 +62,11 @@ class ReplicaKernel:
         self.closed_since_survey = 0
         self.alarm: float | None = None
         self.failure: str | None = None
+        self.caution: Caution | None = None
+        """None: moves begin at once and are committed in groups."""
+        self.held: does.Move | None = None
+        self.held_until = 0
+        """The commit that must be durable before the held move begins."""
         self._handlers: dict[type, Callable[[Any, list[Effect]], None]] = {
             was.Started: self.on_started,
             was.Buried: self.on_buried,
@@ -78,6 +86,8 @@ class ReplicaKernel:
         """Takes one input; returns the effects to begin, in this order."""
         effects: list[Effect] = []
         if self.failure is None:
+            if self.caution is not None and type(given) in was.MOVE_RESULTS:
+                self._attempted()
             self._handlers[type(given)](given, effects)
         return effects
 
@@ -93,10 +103,14 @@ class ReplicaKernel:
         self.is_survey_due = self.position > 0
         self.state_version = counters.get("state", 0)
         self.is_finished = self.is_finish_durable = bool(counters.get("finished"))
+        if given.is_cautious or has_marks(counters):
+            self.caution = Caution(counters, self.settings)
+            if not given.is_cautious:
+                self._mark(self.caution.clear())  # Another run: what failed may have been mended.
         for port in self.ports.values():
             port.restore(counters.get(f"out:{port.name}", 0))
             effects.extend(does.Hello(receiver.channel, self.incarnation) for receiver in port.channels)
-            if not port.channels:
+            if not port.channels and not self._is_kept(port):
                 self._forget(port)  # Nobody will say so.
         for writer in self.writers.values():
             last, done = counters.get(f"out:{writer.name}", 0), counters.get(f"written:{writer.name}", 0)
@@ -190,6 +204,8 @@ class ReplicaKernel:
         self._durable(transaction, effects)
         self._pump(effects)
         self._proceed(effects)
+        if self.held is not None:
+            self._let_go(effects)
 
     def _durable(self, transaction: Transaction, effects: list[Effect]) -> None:
         for output in transaction.outputs:
@@ -200,7 +216,7 @@ class ReplicaKernel:
         if transaction.counters.get("finished"):
             self.is_finish_durable = True
         for port in self.ports.values():
-            if not port.channels:
+            if not port.channels and not self._is_kept(port):
                 self._forget(port)
 
     def _decided(self, decision: object, weight: int = 1) -> None:
@@ -222,6 +238,7 @@ class ReplicaKernel:
             self.pending = Transaction()
             self.is_dirty = False
             self.moves_pending = 0
+            self.bytes_pending = 0
             self.commits += 1
             self.committing = transaction
             effects.append(does.Commit(self.commits, transaction))
@@ -236,15 +253,49 @@ class ReplicaKernel:
 
         When enough is pending while a commit is under way, moves wait for it: memory is bounded.
         """
-        if self.moves_pending >= self.settings.commit_max:
+        if self._is_full():
             self._flush(effects)
-        if self.moves_pending < self.settings.commit_max and not self._next_move(effects):
+        if not self._is_full() and not self._next_move(effects):
             self._flush(effects)
         self._complete(effects)
+
+    def _is_full(self) -> bool:
+        settings = self.settings
+        return self.moves_pending >= settings.commit_max or self.bytes_pending >= settings.commit_bytes
 
     def _next_move(self, effects: list[Effect]) -> bool:
         """Begins a move; True when one is under way."""
         raise NotImplementedError
+
+    # Caution
+
+    def _attempt(self, move: does.Move, attempt: Attempt | None, effects: list[Effect]) -> None:
+        """Begins a move of a cautious replica once all that was decided before it is durable, and its mark, if any."""
+        assert self.caution is not None
+        if self.caution.is_over:
+            self._mark(self.caution.clear())
+            self.caution = None  # Its last mark ends before anything runs without one.
+        elif attempt is not None:
+            self._mark(self.caution.begin(attempt))
+        self.held = move
+        self.held_until = self.commits + 1 if self.is_dirty else self.commits
+        self._let_go(effects)
+
+    def _let_go(self, effects: list[Effect]) -> None:
+        self._flush(effects)
+        if self.held is not None and self.commits - (self.committing is not None) >= self.held_until:
+            effects.append(self.held)
+            self.held = None
+
+    def _attempted(self) -> None:
+        """A move has ended well; so does its mark, in the transaction that holds its result."""
+        assert self.caution is not None
+        self._mark(self.caution.end())
+
+    def _mark(self, rows: Mapping[str, int]) -> None:
+        if rows:
+            self.pending.counters.update(rows)
+            self.is_dirty = True
 
     def _complete(self, effects: list[Effect]) -> None:
         if self.is_finish_durable and not self.is_complete:
@@ -275,6 +326,7 @@ class ReplicaKernel:
         port.last += 1
         event = Event(self.replica, port.name, port.last, batch, attributes=attributes)
         self.pending.outputs.append(Output(event, created, self._requires()))
+        self.bytes_pending += event.size
         self.pending.counters[f"out:{port.name}"] = port.last
         return port.last
 
@@ -284,6 +336,7 @@ class ReplicaKernel:
         writer.last += 1
         event = Event(self.replica, writer.name, writer.last, batch, attributes=attributes)
         self.pending.outputs.append(Output(event, created))
+        self.bytes_pending += event.size
         self.pending.counters[f"out:{writer.name}"] = writer.last
         return writer.last
 
@@ -313,6 +366,10 @@ class ReplicaKernel:
 
     # Retention
 
+    def _is_kept(self, port: OutPort) -> bool:
+        """Whether its events stay although nobody receives them: dead letters wait for someone to look at them."""
+        return port.name in self.node.keeps and self.node.capture.targets.get(port.name) is None
+
     def _forget(self, port: OutPort) -> None:
         """Removes what every receiver has released, with the next commit that happens anyway."""
         if self.node.capture.is_on:
@@ -331,7 +388,9 @@ class ReplicaKernel:
         self.is_surveying = True
         self.is_survey_due = False
         self.closed_since_survey = 0
-        released = {port.name: port.released() for port in self.ports.values()}
+        released = {
+            port.name: port.released() for port in self.ports.values() if port.channels or not self._is_kept(port)
+        }
         for writer in self.writers.values():
             if writer.name in capture.outputs:
                 released[writer.name] = IdSet(writer.done_durable)

@@ -17,9 +17,11 @@ from clew.model.values import decode, encode
 from clew.protocol import decisions as did
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
+from clew.protocol.caution import PLAN, READ, Attempt
 from clew.protocol.effects import Effect
 from clew.protocol.replica import ReplicaKernel
 from clew.protocol.settings import DEFAULT, Settings
+from clew.protocol.verdict import source_message
 
 
 class SourceKernel(ReplicaKernel):
@@ -54,6 +56,11 @@ class SourceKernel(ReplicaKernel):
                 self.pending.forget_effects.append(self.action.number)
                 self._decided(did.Dropped(self.action.number))
         super().on_started(given, effects)
+        found = None if self.caution is None else self.caution.exhausted()
+        if found is not None:
+            action = None if self.action is None else decode(self.action.description)
+            self._fail(source_message(self.replica, *found, given.last_error, action), effects)
+            return
         self._proceed(effects)
 
     def _next_move(self, effects: list[Effect]) -> bool:
@@ -79,7 +86,11 @@ class SourceKernel(ReplicaKernel):
 
     def _begin(self, move: does.Move, effects: list[Effect]) -> bool:
         self.is_moving = True
-        effects.append(move)
+        if self.caution is None:
+            effects.append(move)
+        else:
+            attempt = Attempt(READ, (move.action,)) if isinstance(move, does.Read) else Attempt(PLAN, (self.actions,))
+            self._attempt(move, attempt, effects)
         return True
 
     def _is_throttled(self) -> bool:
@@ -150,6 +161,7 @@ class SourceKernel(ReplicaKernel):
         for batch, _ in given.items:
             event = Event(self.replica, action.connection, self.kept + 1, batch)
             self.pending.stored.append(Stored(action.number, self.kept, event))
+            self.bytes_pending += event.size
             self.kept += 1
             self._decided(did.Kept(action.number, given.execution, batch))
         if given.is_complete:

@@ -13,12 +13,15 @@ import secrets
 import socket
 import threading
 import time
+from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import BadFrame, ClewError, Fenced, LogError, RunError
 from clew.log.contract import Store
 from clew.log.processes import Process
+from clew.model.driver import InDriver
+from clew.model.graph import Graph
 from clew.model.names import Channel, Replica
 from clew.protocol import inputs as was
 from clew.runtime import control, server
@@ -31,6 +34,9 @@ from clew.runtime.server import Server
 from clew.runtime.spec import HostSpec
 from clew.runtime.ways import LinkWay, LocalWay
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 _TICK_S = 0.05
 _FULL_TICK_EVERY = 10
 
@@ -38,8 +44,12 @@ _FULL_TICK_EVERY = 10
 class Host:
     """The replicas of one group in this process."""
 
-    def __init__(self, spec: HostSpec) -> None:
+    def __init__(self, spec: HostSpec, spark: SparkSession | None = None, is_predecessor_dead: bool = False) -> None:
         self.spec = spec
+        self.spark = spark
+        """The session of the run, if this is the driver."""
+        self.is_alone = is_predecessor_dead
+        """Whether nothing of any host before this one can still act."""
         self.token = secrets.token_hex(8)
         self.loop = Loop(f"clew-host-{spec.name}", self._on_loop_error)
         self.server = Server(self.loop, spec.bind, spec.secret, self._on_entered)
@@ -76,16 +86,17 @@ class Host:
             self._tell_coordinator(message("died", reason=outcome[0], replica=outcome[1], why=outcome[2]))
         return outcome
 
-    def close(self) -> None:
-        """Ends everything in this process: replicas after their present move, links, threads."""
+    def close(self) -> bool:
+        """Ends everything in this process: replicas after their present move, links, threads; says whether it could."""
         self._is_over = True
-        for replica in self.replicas.values():
-            replica.end()
+        ended = [replica.end() for replica in self.replicas.values()]
+        is_gone = all(ended)
         self._tell_coordinator(message("beat", **self.report()) + message("bye"))
         self.loop.soon(self._close_links)
         self.loop.end()
-        if self.store is not None:
+        if self.store is not None and is_gone:
             self.store.close()
+        return is_gone
 
     def _close_links(self) -> None:
         for dialer in self.dialers:
@@ -137,7 +148,10 @@ class Host:
         said = control.read_message(kind, payload)
         self.heard_at = time.monotonic()
         match said["type"]:
-            case "accepted" | "refused":
+            case "accepted":
+                self._directed(said["hosts"])
+                self._answers.put(said)
+            case "refused":
                 self._answers.put(said)
             case "directory":
                 self._directed(said["hosts"])
@@ -151,6 +165,8 @@ class Host:
         """Takes the logs over, which ends predecessors, and begins."""
         spec = self.spec
         graph = spec.graph()
+        if self.spark is not None:
+            self._lend(self.spark, graph)
         store = self.store = spec.place.open(spec.description if spec.place.kind == "off" else None)
         reader = store.reader()
         logs = {replica: store.open(replica) for replica in spec.group}
@@ -160,17 +176,33 @@ class Host:
                 graph, node, replica, logs[replica], store.log_id, reader, spec.settings, self
             )
         self._connect_inside(graph.channels)
-        for channel in graph.channels:
-            if channel.receiver in self.replicas and channel.sender not in self.replicas:
-                on_up = partial(self._up, self.replicas[channel.receiver], channel)
-                self.dialers.append(Dialer(self.loop, channel, spec.secret, on_up))
+        self.dialers = [
+            Dialer(self.loop, channel, spec.secret, partial(self._up, self.replicas[channel.receiver], channel))
+            for channel in graph.channels
+            if channel.receiver in self.replicas and channel.sender not in self.replicas
+        ]
         self._tell_coordinator(
             message("opened", incarnations={str(replica): log.incarnation for replica, log in logs.items()})
         )
+        are_dead: list[bool] = []
         for replica, running in self.replicas.items():
-            is_dead = bool(answer.get("predecessor_dead")) or bool(getattr(logs[replica], "is_predecessor_dead", False))
+            is_dead = (
+                self.is_alone
+                or bool(answer.get("predecessor_dead"))
+                or bool(getattr(logs[replica], "is_predecessor_dead", False))
+            )
+            are_dead.append(is_dead)
             running.start(is_dead, bool(answer.get("cautious")))
-        self.loop.soon(lambda: self._directed(answer["hosts"]))
+        self.is_alone = all(are_dead)
+        self.loop.soon(self._dial)
+
+    def _lend(self, spark: SparkSession, graph: Graph) -> None:
+        spec = self.spec
+        for node in graph.nodes.values():
+            for part in node.parts:
+                if isinstance(part, InDriver):
+                    name = f"clew-{self.token}-{node.name}"
+                    part.lend(spark, name, f"clew {spec.pipeline}: {node.name}")
 
     def _connect_inside(self, channels: tuple[Channel, ...]) -> None:
         for channel in channels:
@@ -187,8 +219,12 @@ class Host:
             operator, _, index = name.partition("/")
             directory[Replica(operator, int(index or 0))] = Address(host, port, token)
         self.directory = directory
+        self._dial()
+
+    def _dial(self) -> None:
+        """Calls the senders where they are now; there may be nobody to call yet, or no one who calls."""
         for dialer in self.dialers:
-            dialer.directed(directory)
+            dialer.directed(self.directory)
 
     def _up(self, receiver: RunningReplica, channel: Channel, link: Link) -> None:
         """As a receiver: the sender was reached, so a new session begins."""
@@ -226,6 +262,10 @@ class Host:
     def alarm(self, replica: RunningReplica, at: float) -> None:
         """A replica wants to be told when a moment has come."""
         self.loop.after(max(0.0, at - time.time()), lambda: replica.tick(max(at, time.time())))
+
+    def later(self, seconds: float, job: Callable[[], None]) -> None:
+        """A replica wants to be called back."""
+        self.loop.after(seconds, job)
 
     def resumed(self, replica: RunningReplica) -> None:
         """A replica has made its first commit."""

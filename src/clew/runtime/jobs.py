@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,24 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@dataclass(slots=True)
+class _Here:
+    """A host in the driver."""
+
+    thread: threading.Thread
+    predecessor: _Here | None
+    is_gone: bool = False
+    """Whether nothing of it, nor of those before it, can still act."""
+
+    def is_predecessor_gone(self) -> bool:
+        """Waits for its predecessor to end; says whether that has left nothing. The first has none that it knows of."""
+        before, self.predecessor = self.predecessor, None
+        if before is None:
+            return False
+        before.thread.join()
+        return before.is_gone
+
+
 class Jobs:
     """Starts hosts and hears of their ends."""
 
@@ -28,6 +47,7 @@ class Jobs:
         coordinator: Coordinator,
         spec: Callable[[Group], HostSpec],
     ) -> None:
+        self._spark = spark
         self._context = spark.sparkContext
         self._pipeline = pipeline
         self._run_id = run_id
@@ -35,6 +55,8 @@ class Jobs:
         self._spec = spec
         self._threads: list[threading.Thread] = []
         self._submitted: set[str] = set()
+        self._here: dict[str, _Here] = {}
+        """The last host of each group that is hosted in the driver."""
         self._lock = threading.Lock()
         coordinator.launch = self.launch
         coordinator.cancel = self.cancel
@@ -45,6 +67,8 @@ class Jobs:
         spec = self._spec(group)
         thread = threading.Thread(target=work, args=(group, spec), name=f"clew-job-{group.name}", daemon=True)
         with self._lock:
+            if group.is_in_driver:
+                self._here[group.name] = _Here(thread, self._here.get(group.name))
             self._threads = [each for each in self._threads if each.is_alive()]
             self._threads.append(thread)
         thread.start()
@@ -93,9 +117,15 @@ class Jobs:
         self._coordinator.job_ended(group, spec.submission, error)
 
     def _host_here(self, group: Group, spec: HostSpec) -> None:
-        host = Host(spec)
+        """Hosts a group in this thread, after its last host has ended: nobody can end that one by its process."""
+        error = None
         try:
-            host.run()
-        finally:
-            host.close()
-        self._coordinator.job_ended(group, spec.submission, None)
+            here = self._here[group.name]
+            host = Host(spec, self._spark, here.is_predecessor_gone())
+            try:
+                host.run()
+            finally:
+                here.is_gone = host.close() and host.is_alone
+        except Exception as found:
+            error = explain(found)
+        self._coordinator.job_ended(group, spec.submission, error)

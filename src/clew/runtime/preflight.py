@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import socket
 import sys
 import sysconfig
 import time
 from collections.abc import Iterable
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import NotEnoughSlots, NotPicklable, UnsuitableSpark
@@ -107,15 +109,30 @@ def other_machines(spark: SparkSession) -> list[str]:
 
 
 def pickled(graph: Graph) -> dict[str, bytes]:
-    """Every node as it is sent to its host; raises if one cannot be sent."""
-    return {name: _pickled(node) for name, node in graph.nodes.items()}
+    """Every node as it is sent to its host; raises if one cannot be sent, or copied if its host is the driver."""
+    here = graph.in_driver
+    for node in graph.nodes.values():
+        for module in _modules(node):
+            _ship(module)
+        if node.name in here:
+            _check_copied(node)
+    return {name: _pickled(node) for name, node in graph.nodes.items() if name not in here}
+
+
+def _check_copied(node: Node) -> None:
+    try:
+        copy.deepcopy(node)
+    except Exception as error:
+        raise NotPicklable(
+            f"operator {node.name!r}, a {type(node.definition).__name__}, cannot be copied: {type(error).__name__}: "
+            f"{error}. Each of its hosts begins with a copy; make what cannot be copied in open() instead of "
+            f"__init__(), or refer to it from a function."
+        ) from error
 
 
 def _pickled(node: Node) -> bytes:
     from pyspark import cloudpickle
 
-    for module in _modules(node):
-        _ship(module)
     try:
         data = cloudpickle.dumps({node.name: node})  # type: ignore[no-untyped-call]
         cloudpickle.loads(data)
@@ -130,20 +147,33 @@ def _pickled(node: Node) -> bytes:
 
 def _modules(node: Node) -> set[str]:
     """The modules that define a node's operator, its function and its connections."""
-    parts: list[Any] = [node.definition, *node.writes.values(), *node.reads.values()]
+    parts: list[Any] = list(node.parts)
     parts += [value for part in list(parts) for value in vars(part).values() if callable(value)]
     names = {getattr(part, "__module__", None) for part in parts} | {type(part).__module__ for part in parts}
     return {name for name in names if isinstance(name, str)}
 
 
-def _ship(name: str) -> None:
-    """Sends a user's own module along: where Spark runs Python it may not be found."""
+def _ship(name: str, shipped: set[str] | None = None) -> None:
+    """Sends a user's own module along, and those of the user that it uses: where Spark runs Python they may not be."""
     from pyspark import cloudpickle
 
+    shipped = set() if shipped is None else shipped
     module = sys.modules.get(name)
-    file = getattr(module, "__file__", None)
-    if module is None or file is None or name == "__main__" or name.partition(".")[0] == "clew":
+    if module is None or name in shipped or (name != "__main__" and not _is_users(module)):
         return
-    paths = sysconfig.get_paths()
-    if not any(file.startswith(paths[key]) for key in ("stdlib", "platstdlib", "purelib", "platlib")):
+    shipped.add(name)
+    if name != "__main__":  # It is always sent along.
         cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    for value in list(vars(module).values()):
+        used = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        if isinstance(used, str):
+            _ship(used, shipped)
+
+
+def _is_users(module: ModuleType) -> bool:
+    """Whether a module is a file of the user's, neither of Python nor installed nor Clew's."""
+    file = getattr(module, "__file__", None)
+    if file is None or module.__name__.partition(".")[0] == "clew":
+        return False
+    paths = sysconfig.get_paths()
+    return not any(file.startswith(paths[key]) for key in ("stdlib", "platstdlib", "purelib", "platlib"))

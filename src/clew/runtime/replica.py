@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 from clew.errors import ClewError, CommitUnknown, Fenced, LogError, MoveError
 from clew.log.contract import LogReader, ReplicaLog
+from clew.model.driver import InDriver
 from clew.model.event import Event
 from clew.model.graph import Graph, Node
 from clew.model.history import Transaction
@@ -33,8 +34,14 @@ from clew.runtime.counts import Counts
 from clew.runtime.outside import OutsideWorld
 from clew.runtime.threads import Worker
 
+_PATIENCE_S = 30.0
 SLOW_COMMIT_S = 0.004
 """Commits that take longer than this are worth a thread of their own while there is something else to do."""
+
+
+SURVEY_S = 1.0
+"""How often retention looks for what can go."""
+_PULL_BYTES = 16 << 20
 
 
 class Way(Protocol):
@@ -52,6 +59,9 @@ class Surrounding(Protocol):
 
     def alarm(self, replica: RunningReplica, at: float) -> None:
         """Asks for a tick at a moment of the wall clock."""
+
+    def later(self, seconds: float, job: Callable[[], None]) -> None:
+        """Calls back when so much time has passed."""
 
     def resumed(self, replica: RunningReplica) -> None:
         """The replica has made its first commit."""
@@ -101,6 +111,7 @@ class RunningReplica:
         self._saved: deque[Mapping[bytes, bytes | None]] = deque()
         self._commit_lock = threading.Lock()
         self._commit_s = 0.0
+        self._surveyed_at = 0.0
         self.move_since: float | None = None
         """Since when a move is under way, by the monotonic clock."""
         self.is_ended = False
@@ -124,20 +135,33 @@ class RunningReplica:
         recovered = self.log.recover()
         self.take(was.Started(recovered, time.time(), is_predecessor_dead, is_cautious))
 
-    def end(self) -> None:
-        """Stops working after the move under way, and lets go of the log; nothing uncommitted is kept."""
+    def end(self) -> bool:
+        """Stops working after the move under way, and lets go of the log; nothing uncommitted is kept.
+
+        False if something did not end in time: then the log is not let go of, since what is left may still act.
+        """
         with self.lock:
             self.is_ended = True
             self._work.notify_all()
-        if threading.current_thread() is not self._mover and self._mover.is_alive():
-            self._mover.join(30)
-        self._committer.end()
-        self._log_reader.end()
-        for writer in self._writers.values():
-            writer.end()
+        is_gone = self._has_mover_ended()
+        ended = [worker.end() for worker in (self._committer, self._log_reader, *self._writers.values())]
         self.outside.close()
-        with self._commit_lock, contextlib.suppress(LogError):
-            self.log.close()
+        is_gone = is_gone and all(ended)
+        if is_gone:
+            with self._commit_lock, contextlib.suppress(LogError):
+                self.log.close()
+        return is_gone
+
+    def _has_mover_ended(self) -> bool:
+        mover, deadline = self._mover, time.monotonic() + _PATIENCE_S
+        parts = [part for part in self.node.parts if isinstance(part, InDriver)]
+        while mover.is_alive() and mover is not threading.current_thread() and time.monotonic() < deadline:
+            for part in parts:
+                part.interrupt()
+            mover.join(0.2 if parts else _PATIENCE_S)
+        for part in parts:
+            part.interrupt()  # Writes have threads of their own.
+        return not mover.is_alive()
 
     # Steps
 
@@ -237,30 +261,36 @@ class RunningReplica:
         )
 
     def _survey(self, effect: does.Survey) -> None:
-        self._log_reader.do(lambda: self.take(was.Surveyed(self.log.expired(effect.released, effect.targets))))
+        """What can be removed is looked for once in a while; meanwhile it only waits."""
+        pause_s = max(0.0, self._surveyed_at + SURVEY_S - time.monotonic())
+        self.host.later(pause_s, lambda: self._log_reader.do(lambda: self._survey_now(effect)))
+
+    def _survey_now(self, effect: does.Survey) -> None:
+        self._surveyed_at = time.monotonic()
+        self.take(was.Surveyed(self.log.expired(effect.released, effect.targets)))
 
     def _pull(self, effect: does.Pull) -> None:
         self._log_reader.do(lambda: self._pull_now(effect))
 
     def _pull_now(self, effect: does.Pull) -> None:
-        wanted: dict[tuple[Replica, str], list[int]] = {}
+        """Reads undone events from their senders' logs: at least one, and not more than memory should hold."""
+        events: list[Event] = []
+        size = 0
         for channel, number in effect.events:
-            wanted.setdefault((channel.sender, channel.output), []).append(number)
-        found: dict[tuple[Replica, str, int], Event] = {}
-        for (sender, port), numbers in wanted.items():
-            for event in self.reader.events(sender, port, sorted(set(numbers))):
-                found[sender, port, event.id] = event
-        try:
-            events = tuple(found[channel.sender, channel.output, number] for channel, number in effect.events)
-        except KeyError as missing:
-            sender, port, number = missing.args[0]
-            self._blame(
-                "error",
-                f"operator {self.replica}: event {sender}.{port}/{number} is assigned but not finished with, and its "
-                f"sender's log does not have it any more. The log is damaged; restore it from a copy.",
-            )
-            return
-        self.take(was.Pulled(events))
+            found = self.reader.events(channel.sender, channel.output, [number])
+            if not found:
+                self._blame(
+                    "error",
+                    f"operator {self.replica}: event {channel.sender}.{channel.output}/{number} is assigned but not "
+                    f"finished with, and its sender's log does not have it any more. The log is damaged; restore it "
+                    f"from a copy.",
+                )
+                return
+            events += found
+            size += found[0].size
+            if size > _PULL_BYTES:
+                break
+        self.take(was.Pulled(tuple(events)))
 
     # The mover
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import RunError, RunFailed
 from clew.log.contract import Store
 from clew.model.graph import Capture, Graph
-from clew.model.names import Replica
 from clew.runtime import preflight
 from clew.runtime.coordinator import Coordinator
 from clew.runtime.groups import Group
@@ -64,15 +63,11 @@ def groups_of(graph: Graph) -> list[Group]:
     for replica in graph.replicas:
         group = grouped.get(replica.operator)
         if group is None:
-            found.append(Group((replica,), _is_in_driver(graph, replica)))
+            found.append(Group((replica,), replica.operator in graph.in_driver))
         elif replica.operator == group[0] and replica.index == 0:
             members = tuple(each for each in graph.replicas if each.operator in group)
-            found.append(Group(members, any(_is_in_driver(graph, each) for each in members)))
+            found.append(Group(members, group[0] in graph.in_driver))
     return found
-
-
-def _is_in_driver(graph: Graph, replica: Replica) -> bool:
-    return bool(getattr(graph.nodes[replica.operator].definition, "is_in_driver", False))
 
 
 class Run:
@@ -223,7 +218,8 @@ class Run:
             log_id=self.store.log_id,
             settings=self._options.tuning.settings,
             timing=self._options.tuning.timing,
-            nodes=tuple(self._nodes[name] for name in operators),
+            nodes=() if group.is_in_driver else tuple(self._nodes[name] for name in operators),
             channels=tuple(each for each in self.graph.channels if each.sender in members or each.receiver in members),
             description=self.store.description,
+            here=tuple(self.graph.nodes[name] for name in operators) if group.is_in_driver else (),
         )

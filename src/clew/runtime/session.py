@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from clew.errors import UnsuitableSpark
 
@@ -15,33 +16,41 @@ SPARE_SLOTS = 2
 """Slots of a local session beyond its hosts: for DataFrame jobs, and for a successor whose predecessor hangs."""
 
 
-def local_session(pipeline: str, slots: int) -> SparkSession:
+def local_session(pipeline: str, slots: int, settings: Mapping[str, str] | None = None) -> SparkSession:
     """A Spark on this machine, reachable from this machine only."""
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    from pyspark.sql import SparkSession
+    return session_on(f"local[{slots + SPARE_SLOTS}]", pipeline, settings)
 
-    settings: dict[str, Any] = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.ui.enabled": "false",
+
+def session_on(master: str, pipeline: str, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A session on a master, with what suits a pipeline unless other settings are given."""
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    suiting = {
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "OFF",
         "spark.python.daemon.module": "clew.runtime.daemon",
-        "spark.sql.shuffle.partitions": "4",
         "spark.scheduler.mode": "FAIR",
-        "spark.task.maxFailures": "1",
     }
-    builder = SparkSession.builder.master(f"local[{slots + SPARE_SLOTS}]").appName(f"clew {pipeline}")
-    for key, value in settings.items():
+    if master.startswith("local"):
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        suiting |= {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    if master.startswith("local["):
+        suiting |= {
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "4",
+            "spark.task.maxFailures": "1",
+        }
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master(master).appName(f"clew {pipeline}")
+    for key, value in {**suiting, **(settings or {})}.items():
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
     except Exception as error:
         words = (str(error) or type(error).__name__).splitlines()[0]
+        where = "a local Spark" if master.startswith("local") else f"Spark on {master}"
         raise UnsuitableSpark(
-            f"a local Spark could not be started: {words}. "
-            f"Spark needs Java 17 or newer; `clew doctor` says what is missing."
+            f"{where} could not be started: {words}. Spark needs Java 17 or newer; `clew doctor` says what is missing."
         ) from error
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,6 +118,8 @@ class HostSpec:
     """The nodes of the group, pickled, so that the host itself can say which of them could not be loaded."""
     channels: tuple[Channel, ...]
     description: Mapping[str, Any]
+    here: tuple[Node, ...] = field(default=(), repr=False)
+    """The nodes of a group that is hosted in the driver: they may hold what cannot be sent, such as DataFrames."""
 
     @property
     def name(self) -> str:
@@ -125,6 +128,8 @@ class HostSpec:
 
     def graph(self) -> Graph:
         """The part of the graph that this host needs."""
+        if self.here:
+            return Graph(self.pipeline, {node.name: copy.deepcopy(node) for node in self.here}, self.channels)
         from pyspark import cloudpickle
 
         nodes: dict[str, Node] = {}

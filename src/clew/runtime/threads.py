@@ -25,12 +25,14 @@ class Worker:
             self._thread.start()
         self._jobs.put(job)
 
-    def end(self, patience_s: float = 5.0) -> None:
-        """Ends after the jobs that wait; returns when it has, or when patience is over."""
-        if self._thread is not None:
-            self._jobs.put(None)
-            if threading.current_thread() is not self._thread:
-                self._thread.join(patience_s)
+    def end(self, patience_s: float = 5.0) -> bool:
+        """Ends after the jobs that wait; returns when it has, or when patience is over, and says whether it has."""
+        if self._thread is None:
+            return True
+        self._jobs.put(None)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(patience_s)
+        return not self._thread.is_alive()
 
     def _run(self) -> None:
         while True:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from clew.errors import UnknownOperator, UnknownPort, Violation
-from clew.model.graph import Graph
+from clew.model.graph import DEAD, Graph
 from clew.model.names import Replica
 from clew.pipeline import Pipeline
 from clew.verify.oracle import judge
@@ -16,7 +16,10 @@ from clew.verify.world import World
 
 
 class Crash(NamedTuple):
-    """A crash point: the operator's process dies when it is about to take the event of this id, for the first time."""
+    """A crash point: the operator's process dies when it is about to take the event of this id, for the first time.
+
+    Of a parallel operator, that is the replica that gets there first; `slow/1` names one replica.
+    """
 
     operator: str
     event: int
@@ -32,26 +35,43 @@ class Result:
         """How often a process had to be started again."""
 
     def events(self, port: str) -> list[list[dict[str, Any]]]:
-        """The rows of each event that an output port gave, such as "hourly.out"."""
-        operator, name = self._place(port, outputs=True)
-        shelf = self._world.archive[Replica(operator)]
-        return [output.event.rows for output in shelf.outputs[name] if not output.event.is_end]
+        """The rows of each event that an output port gave, such as "hourly.out".
+
+        Those of a parallel operator come replica by replica; "slow/1.out" are those of one replica, and
+        "slow-merge.out" has all of them in the order in which they arrived.
+        """
+        replicas, name = self._place(port, outputs=True)
+        return [
+            output.event.rows
+            for replica in replicas
+            for output in self._world.archive[replica].outputs[name]
+            if not output.event.is_end
+        ]
 
     def rows(self, port: str) -> list[dict[str, Any]]:
         """All rows that an output port gave, or that were written through a write connection such as "report.to"."""
-        operator, name = self._place(port, outputs=False)
-        if name in self._graph.nodes[operator].outputs:
+        replicas, name = self._place(port, outputs=False)
+        if name in self._graph.nodes[replicas[0].operator].outputs:
             return [row for event in self.events(port) for row in event]
-        return [row for action in self._world.outside.written(operator, name) for row in action.batch.to_pylist()]
+        indexes = {str(replica.index) for replica in replicas}
+        written = self._world.outside.written(replicas[0].operator, name)
+        return [row for each in written if each.writer.split("/")[2] in indexes for row in each.batch.to_pylist()]
 
-    def _place(self, port: str, outputs: bool) -> tuple[str, str]:
+    def dead_letters(self, operator: str) -> list[tuple[list[dict[str, Any]], dict[str, Any]]]:
+        """What an operator has given up: the rows of each dead letter, and its attributes."""
+        replicas, name = self._place(f"{operator}.{DEAD}", outputs=True)
+        found = (output.event for replica in replicas for output in self._world.archive[replica].outputs[name])
+        return [(event.rows, dict(event.attributes)) for event in found if not event.is_end]
+
+    def _place(self, port: str, outputs: bool) -> tuple[tuple[Replica, ...], str]:
         operator, _, name = port.partition(".")
-        node = self._graph.nodes.get(operator)
+        replicas = self._graph.replicas_named(operator)
+        node = self._graph.nodes[replicas[0].operator] if replicas else None
         known = [] if node is None else [*node.outputs, *(() if outputs else node.writes)]
         if name not in known:
             places = ", ".join(f"{operator}.{each}" for each in known) or ", ".join(self._graph.nodes)
             raise UnknownPort(f"the run has nothing of {port!r}; there is {places}. Name one of these.")
-        return operator, name
+        return replicas, name
 
 
 def run(pipeline: Pipeline, *, crashes: Iterable[Crash | tuple[str, int]] = (), seed: int = 0) -> Result:
@@ -68,7 +88,8 @@ def run(pipeline: Pipeline, *, crashes: Iterable[Crash | tuple[str, int]] = (), 
     graph = pipeline.build()
     points = [Crash(*crash) for crash in crashes]
     for point in points:
-        if point.operator not in graph.nodes or graph.nodes[point.operator].is_source:
+        replicas = graph.replicas_named(point.operator)
+        if not replicas or graph.nodes[replicas[0].operator].is_source:
             takers = ", ".join(node.name for node in graph.nodes.values() if not node.is_source)
             raise UnknownOperator(
                 f"the crash point {tuple(point)!r} names no operator that takes events; those are {takers}. Name one."
@@ -76,6 +97,7 @@ def run(pipeline: Pipeline, *, crashes: Iterable[Crash | tuple[str, int]] = (), 
     world = World(graph, Schedule(seed), crash_points=points)
     world.run(10_000_000)
     judge(graph, world.archive, world.outside, world.store.log_id)
+    world.failures.judge(world.archive)
     return Result(graph, world)
 
 

@@ -24,7 +24,7 @@ def brief(value: Any) -> str:
         case does.Commit():
             return f"Commit {brief(value.transaction)}"
         case was.Started():
-            return f"Started({len(value.recovered.undone)} undone pairs)"
+            return f"Started({len(value.recovered.undone)} undone pairs{', cautious' if value.is_cautious else ''})"
         case Transaction():
             return _transaction(value)
         case Channel() | Event() | IdSet() | int() | float() | bool() | None:
@@ -49,5 +49,5 @@ def _transaction(value: Transaction) -> str:
     parts = [f"{output.event.port}/{output.event.id}" for output in value.outputs]
     parts += [f"{pair.channel.input}/{pair.event} in set {pair.serial}" for pair in value.pairs]
     parts += [f"set {serial} done" for serial in (*value.closed, *value.forget_sets)]
-    parts += [f"{name}={number}" for name, number in value.counters.items() if name.startswith("written")]
+    parts += [f"{name}={number}" for name, number in value.counters.items() if name.startswith(("written", "attempt"))]
     return "[" + ", ".join(parts) + "]"

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from clew.errors import Violation
 from clew.model.event import Event, as_batch, same_batch
-from clew.model.graph import Graph, Node
+from clew.model.graph import DEAD, Graph, Node
 from clew.model.names import Channel, Replica
 from clew.model.operator import Assigned
 from clew.model.values import decode, encode, encode_key
@@ -181,6 +181,9 @@ class _OperatorRun(_Run):
         """Walks through the committed decisions."""
         self.taken: dict[Channel, int] = dict.fromkeys(self.graph.inbound(self.replica), 0)
         self.sets: dict[Any, list[tuple[Channel, int]]] = {}
+        self.pairs: list[tuple[Any, Channel, Event, Any]] = []
+        """All open pairs in the order of assignment: key, channel, event and note."""
+        self.must_refold = False
         self.ended: set[Channel] = set()
         self.must_ask = False
         self.group: list[Any] | None = None
@@ -191,6 +194,8 @@ class _OperatorRun(_Run):
             self.ctx.state.settle()
             if is_closed:
                 raise Violation(f"{self.replica}: {brief(decision)} was decided after the operator had finished")
+            if self.must_refold and not isinstance(decision, did.GaveUp):
+                self._refold()
             match decision:
                 case did.Took():
                     self._expect_quiet(decision)
@@ -211,6 +216,9 @@ class _OperatorRun(_Run):
                     self._expect_quiet(decision)
                     is_closed = True
                     self._closed(decision)
+                case did.GaveUp():
+                    is_closed = decision.move == "finish"
+                    self._gave_up(decision)
                 case _:
                     raise Violation(f"{self.replica}: {brief(decision)} is no decision of an operator")
             self.clock = max(self.clock, getattr(decision, "choices", _EARLY).now)
@@ -227,7 +235,7 @@ class _OperatorRun(_Run):
     def _expect_quiet(self, decision: object) -> None:
         if self.must_ask or self.group is not None:
             raise Violation(f"{self.replica}: {brief(decision)} came before ready() was asked until it was empty")
-        if isinstance(decision, did.Rang):
+        if isinstance(decision, did.Rang) or getattr(decision, "timer", None) is not None:
             return
         for name, at in self.ctx.timers.items():
             if at <= self.clock:
@@ -248,11 +256,15 @@ class _OperatorRun(_Run):
         for each in pairs:
             key, note = (each.key, each.note) if isinstance(each, Assigned) else (each, None)
             self.sets.setdefault(key, []).append((decision.channel, decision.event))
-            if note is None:
-                self.definition.update(key, event)
-            else:
-                self.definition.update(key, event, note)
+            self.pairs.append((key, decision.channel, event, note))
+            self._update(key, event, note)
         self.must_ask = True
+
+    def _update(self, key: Any, event: Event, note: Any) -> None:
+        if note is None:
+            self.definition.update(key, event)
+        else:
+            self.definition.update(key, event, note)
 
     def _asked(self, decision: did.Asked) -> None:
         self.ctx.ended = frozenset(channel.input for channel in self.ended)
@@ -284,21 +296,17 @@ class _OperatorRun(_Run):
                 raise Violation(f"{self.replica}.{port}: event {number} has other attributes than without failures")
             if port in self.node.capture.outputs:
                 self._expect_lineage(port, number, used, choices.reads, state)
+        self._close(group)
+
+    def _close(self, group: list[Any]) -> None:
         for key in group:
             self.sets.pop(key, None)
+        self.pairs = [pair for pair in self.pairs if pair[0] not in group]
 
     def _expect_lineage(
         self, port: str, number: int, used: list[Any], reads: tuple[pa.RecordBatch, ...], state: dict[bytes, bytes]
     ) -> None:
-        expected = {event for key in used for event in self.sets.get(key, ())}
-        serials = self.shelf.lineage.get((port, number), [])
-        captured = {event for serial in serials for event in self.shelf.pairs[serial]}
-        if captured != expected:
-            raise Violation(
-                f"{self.replica}.{port}/{number}: captured lineage is {_events(captured)}; "
-                f"the inputs truly used are {_events(expected)}"
-            )
-        for serial in serials:
+        for serial in self._expect_origins(port, number, {event for key in used for event in self.sets.get(key, ())}):
             actions = self.shelf.reads.get(serial, [])
             if len(actions) != len(reads):
                 raise Violation(
@@ -312,6 +320,16 @@ class _OperatorRun(_Run):
                     )
             if self._version(self.shelf.versions_used.get(serial, 0)) != state:
                 raise Violation(f"{self.replica}.{port}/{number}: another state is in its lineage than was used")
+
+    def _expect_origins(self, port: str, number: int, expected: set[tuple[Channel, int]]) -> list[int]:
+        serials = self.shelf.lineage.get((port, number), [])
+        captured = {event for serial in serials for event in self.shelf.pairs[serial]}
+        if captured != expected:
+            raise Violation(
+                f"{self.replica}.{port}/{number}: captured lineage is {_events(captured)}; "
+                f"the inputs truly used are {_events(expected)}"
+            )
+        return serials
 
     def _version(self, version: int) -> dict[bytes, bytes]:
         """The state as the captured versions up to this one make it."""
@@ -337,14 +355,108 @@ class _OperatorRun(_Run):
         self.must_ask = True
 
     def _closed(self, decision: did.Closed) -> None:
-        for channel, taken in self.taken.items():
-            sent = len(self.archive[channel.sender].outputs[channel.output])
-            if channel not in self.ended or taken != sent:
-                raise Violation(f"{self.replica}: finished after {taken} of {sent} events of {channel}")
+        self._expect_ended()
         group = list(self.sets)
         self._generation(self.definition.finish, group, decision.choices)
         for port in self.node.outputs:
             self.expect(port, None)
+
+    def _expect_ended(self) -> None:
+        for channel, taken in self.taken.items():
+            sent = len(self.archive[channel.sender].outputs[channel.output])
+            if channel not in self.ended or taken != sent:
+                raise Violation(f"{self.replica}: finished after {taken} of {sent} events of {channel}")
+
+    # What was given up
+
+    def _gave_up(self, decision: did.GaveUp) -> None:
+        """Nothing came of it but its dead letters; a new object goes on with what is left."""
+        if not self.node.dead_letters:
+            raise Violation(f"{self.replica}: {brief(decision)} was decided without dead letters")
+        keys = [decode(key) for key in decision.keys]
+        match decision.move:
+            case "fold":
+                assert decision.channel is not None
+                self._expect_quiet(decision)
+                event = self._next(decision.channel, decision.event, is_end=False)
+                self._expect_event(decision, decision.channel, event, None)
+            case "refold":
+                self._gave_up_pair(decision, keys[0])
+            case "generate":
+                if keys != self.group:
+                    raise Violation(f"{self.replica}: gave up {keys}, but ready() had answered {self.group}")
+                self._gave_up_sets(decision, keys)
+            case "finish":
+                self._expect_quiet(decision)
+                self._expect_ended()
+                if keys != list(self.sets):
+                    raise Violation(f"{self.replica}: gave up {keys} at the end; open are {list(self.sets)}")
+                self._gave_up_sets(decision, keys)
+                for port in self.node.outputs:
+                    self.expect(port, None)
+            case "fire":
+                self._gave_up_timer(decision)
+        self.group = None
+        self.must_ask = True
+        self.must_refold = True
+
+    def _refold(self) -> None:
+        self.must_refold = False
+        self.definition = copy.deepcopy(self.node.definition)
+        self.definition.open(self.ctx)
+        for key, _, event, note in self.pairs:
+            self._update(key, event, note)
+
+    def _gave_up_pair(self, decision: did.GaveUp, key: Any) -> None:
+        place = decision.channel, decision.event
+        found = [pair for pair in self.pairs if (pair[1], pair[2].id) == place and pair[0] == key]
+        if len(found) != 1:
+            raise Violation(f"{self.replica}: gave up {brief(decision)}, which is no open pair")
+        self.pairs.remove(found[0])
+        rest = [each for each in self.sets.pop(key) if each != place]
+        if rest:
+            self.sets[key] = rest  # It has been opened anew, so it is the last.
+        self._expect_event(decision, found[0][1], found[0][2], [key])
+
+    def _gave_up_sets(self, decision: did.GaveUp, keys: list[Any]) -> None:
+        found: dict[tuple[Channel, int], tuple[Event, list[Any]]] = {}
+        for key, channel, event, _ in self.pairs:
+            if key in keys:
+                found.setdefault((channel, event.id), (event, []))[1].append(key)
+        for (channel, _), (event, in_sets) in found.items():
+            self._expect_event(decision, channel, event, in_sets)
+        self._close(keys)
+
+    def _gave_up_timer(self, decision: did.GaveUp) -> None:
+        self._expect_quiet(decision)
+        name = decode(decision.timer or b"")
+        first = min(((at, encode_key(each)) for each, at in self.ctx.timers.items()), default=None)
+        at = self.ctx.timers.pop(name, None)
+        if first is None or at is None or first[1] != encode_key(name):
+            raise Violation(f"{self.replica}: gave up timer {name!r}, which was not the next to ring")
+        self._expect_letter(decision, pa.RecordBatch.from_pylist([{"timer": str(name), "at": at}]), {"timer": name})
+
+    def _expect_event(self, decision: did.GaveUp, channel: Channel, event: Event, in_sets: list[Any] | None) -> None:
+        about: dict[str, Any] = {"input": channel.input, "event": f"{channel.sender}.{channel.output}/{event.id}"}
+        if in_sets is not None:
+            about["input_sets"] = in_sets
+        if event.attributes:
+            about["attributes"] = dict(event.attributes)
+        number = self._expect_letter(decision, event.batch, about)
+        if DEAD in self.node.capture.outputs:
+            used = {(channel, event.id)}
+            if in_sets is not None and decision.move != "refold":
+                used = {each for key in in_sets for each in self.sets[key]}
+            self._expect_origins(DEAD, number, used)
+
+    def _expect_letter(self, decision: did.GaveUp, batch: pa.RecordBatch | None, about: dict[str, Any]) -> int:
+        number = self.expect(DEAD, batch)
+        expected = {"operator": str(self.replica), "move": decision.move, "tries": decision.tries, **about}
+        expected["error"] = decision.error
+        found = dict(self.shelf.outputs[DEAD][number - 1].event.attributes)
+        if found != expected:
+            raise Violation(f"{self.replica}.{DEAD}/{number}: the dead letter says {found}; expected {expected}")
+        return number
 
 
 class _SourceRun(_Run):

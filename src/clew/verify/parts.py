@@ -34,10 +34,15 @@ def small_sizes(chance: random.Random) -> Settings:
     """Small sizes find more than large ones."""
     return Settings(
         window=chance.choice([1, 2, 4, 16, 64]),
+        window_bytes=chance.choice([1, 100, 1 << 20]),
+        commit_bytes=chance.choice([1, 100, 1 << 20]),
+        cache_bytes=chance.choice([1, 100, 1 << 20]),
         commit_max=chance.choice([1, 2, 8, 128]),
         cache_max=chance.choice([1, 4, 128]),
         read_max=chance.choice([1, 3, 16]),
         backlog_max=chance.choice([4, 32, 256]),
         pull_max=chance.choice([1, 5, 64]),
         survey_every=chance.choice([1, 4, 64]),
+        tries=chance.choice([1, 2, 3]),
+        caution_moves=chance.choice([1, 4, 256]),
     )

@@ -291,22 +291,18 @@ class Process(Actor):
     def do_move(self, effect: does.Move) -> None:
         """Runs user code and hands its result over."""
         if self.world.crash_points and isinstance(effect, does.Fold):
-            place = self.replica.operator, effect.event.id
-            if place in self.world.crash_points:
-                self.world.crash_points.remove(place)
-                self.world.crash(self)
-                return
+            operator, index = self.replica
+            for name in (operator, f"{operator}/{index}"):
+                if (name, effect.event.id) in self.world.crash_points:
+                    self.world.crash_points.remove((name, effect.event.id))
+                    self.world.crash(self)
+                    return
         try:
             result = self.moves.perform(effect)
         except MoveError as error:
-            self._blame(str(error), error)
+            self.world.fail(self, effect, str(error))
             return
         self.take(result)
-
-    def _blame(self, message: str, error: Exception | None = None) -> None:
-        """User code failed; unless a successor has taken over, whose state a lazy look into the log may have shown."""
-        if self.world.commit(self, Transaction()):
-            raise Violation(message) from error
 
     def _answer(self, given: was.Input) -> None:
         self.answers.inputs.append(given)
@@ -410,8 +406,9 @@ class Process(Actor):
         self.is_complete = True
 
     def do_fail(self, effect: does.Fail) -> None:
-        """Cannot go on."""
-        self._blame(effect.message)
+        """Cannot go on; unless a successor has taken over, whose state a lazy look into the log may have shown."""
+        if self.world.commit(self, Transaction()):
+            raise Violation(effect.message)
 
 
 def _fresh(node: Node) -> Any:

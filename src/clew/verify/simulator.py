@@ -54,6 +54,7 @@ def simulate(
     try:
         world.run(steps_max)
         judge(graph, world.archive, world.outside, world.store.log_id)
+        world.failures.judge(world.archive)
         judge_rest(graph, world.reader, world.archive)
         if graph.scopes and all(scope.keep_s is not None for scope in graph.scopes):
             world.expire(steps_max)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterable
+from dataclasses import replace
 
 from clew.errors import Fenced, LogDamaged, MoveError, Violation
 from clew.model.connection import Kind
@@ -16,9 +17,11 @@ from clew.model.graph import Graph
 from clew.model.history import Output, Transaction
 from clew.model.names import Replica
 from clew.model.values import decode
+from clew.protocol import effects as does
 from clew.protocol import inputs as was
 from clew.verify.archive import Archive, Shelf
 from clew.verify.brief import brief
+from clew.verify.failures import Failures
 from clew.verify.invariants import Invariants
 from clew.verify.outside import Outside
 from clew.verify.parts import HEALTHY, Parts, small_sizes
@@ -49,8 +52,14 @@ class World:
         self.trace: list[str] | None = [] if is_tracing else None
         self.chance = random.Random(schedule.seed)
         self.crash_points = set(crash_points)
-        """Operators that die when they are about to take an event of this id, each once."""
-        self.settings = parts.settings or small_sizes(random.Random(f"sizes {schedule.seed}"))
+        """Operators, or replicas such as `slow/1`, that die when they are about to take an event of this id, once."""
+        sizes = parts.settings or small_sizes(random.Random(f"sizes {schedule.seed}"))
+        spare = len(schedule.faults) + len(self.crash_points)  # Each may hit the same input, which is not to blame.
+        self.settings = replace(sizes, tries=sizes.tries + spare)
+        self.failures = Failures(self.settings.tries)
+        self.deaths: dict[Replica, str | None] = {}
+        """What each replica's last process died of: an error, or nothing; None if it was not even at work."""
+        self.wariness = random.Random(f"wariness {schedule.seed}")
         self.store = parts.store(graph)
         self.reader = self.store.reader()
         self.outside = Outside(graph)
@@ -189,11 +198,22 @@ class World:
         except MoveError as error:
             raise Violation(str(error)) from error
         is_dead = not any(zombie.replica == replica for zombie in self.zombies)
-        process.take(was.Started(log.recover(), self.now, is_dead))
+        cause = self.deaths.get(replica)
+        is_cautious = replica in self.deaths and (cause is not None or self.wariness.random() < 0.5)
+        process.take(was.Started(log.recover(), self.now, is_dead, is_cautious, cause or ""))
 
-    def crash(self, process: Process) -> None:
+    def fail(self, process: Process, move: does.Move, error: str) -> None:
+        """A move failed, and its process with it; unless a successor has taken over, whose state it may have seen."""
+        if self.commit(process, Transaction()):
+            self.failures.add(process.replica, move, error)
+            self.crash(process, error)
+
+    def crash(self, process: Process, error: str | None = None) -> None:
         """A process dies, with all it had in memory; what it had under way may or may not happen."""
         process.is_alive = False
+        if self.current.get(process.replica) in (process, None):
+            is_moving = bool(process.effects) and isinstance(process.effects[0], does.MOVES)
+            self.deaths[process.replica] = "" if error is None and is_moving else error
         self.disable(process)
         self.disable(process.answers)
         process.effects.clear()
@@ -246,6 +266,7 @@ class World:
             self.note(process, "is paused and taken for dead")
         if self.current.get(process.replica) is process:
             del self.current[process.replica]
+            self.deaths[process.replica] = None
             self.restarts += 1
             self.enable(Restart(process.replica))
 

@@ -6,7 +6,9 @@ search that finds nothing wrong with the healthy parts must find it, and the rig
 
 from tests.simulation.canaries import (
     commits,
+    giving_up,
     lineage,
+    parallel,
     receiving,
     recovery,
     sending,
@@ -27,7 +29,9 @@ __all__ = [
     "Habitat",
     "Hunt",
     "commits",
+    "giving_up",
     "lineage",
+    "parallel",
     "receiving",
     "recovery",
     "sending",

@@ -9,6 +9,7 @@ from typing import Any
 
 from tests.simulation.canaries.exchange import exchange
 from tests.simulation.canaries.operators import Dice, Hours, Look, Orders, Pairs, Quiet, Sorted, Windows, numbers
+from tests.simulation.operators import KeyCounts, Poisoned, keyed
 
 import clew
 from clew.log.memory import MemoryStore
@@ -171,6 +172,24 @@ def _traced(name: str, keep_s: float | None) -> clew.Pipeline:
     source = pipeline.source("numbers", scripted(numbers(4)))
     source.operator("sorted", Sorted()).write("report", Outside("report").writer())
     pipeline.lineage("numbers.out", "sorted.out", keep_s)
+    return pipeline
+
+
+@habitat()
+def replicas() -> clew.Pipeline:
+    """Two replicas that count by key, with a dispatcher and a merger."""
+    pipeline = clew.Pipeline("replicas")
+    orders = pipeline.source("orders", scripted(keyed(4, 1, 4)))
+    orders.parallel(2, key="key").operator("counts", KeyCounts(1))
+    return pipeline
+
+
+@habitat()
+def poison() -> clew.Pipeline:
+    """An Input Set that its operator cannot generate from; its dead letters wait in the log."""
+    pipeline = clew.Pipeline("poison")
+    source = pipeline.source("numbers", scripted(numbers(3)))
+    source.operator("eat", Poisoned("generate", [2]), dead_letters=True)
     return pipeline
 
 

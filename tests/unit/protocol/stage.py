@@ -7,6 +7,7 @@ says about the effects that came back.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from clew.model.connection import Kind
@@ -105,9 +106,15 @@ def node(
     writes: Mapping[str, Kind] | None = None,
     writes_first: bool = False,
     capture: Capture | None = None,
+    dead_letters: bool = False,
 ) -> Node:
     connections = {name: Outside(name).writer(kind) for name, kind in (writes or {}).items()}
-    return Node("op", Told(), inputs, outputs, connections, {}, writes_first, capture or Capture())
+    made = Node("op", Told(), inputs, outputs, connections, {}, writes_first, capture or Capture())
+    return (
+        replace(made, outputs=(*outputs, "dead"), dead_letters=True, keeps=frozenset(("dead",)))
+        if dead_letters
+        else made
+    )
 
 
 def operator(
@@ -136,6 +143,11 @@ def start(
 ) -> list[str]:
     """Starts a kernel on what its log holds."""
     return feed(kernel, was.Started(recovered(incarnation, **found), now, dead))
+
+
+def start_cautiously(kernel: OperatorKernel | SourceKernel, error: str = "", **found: Any) -> list[str]:
+    """Starts a kernel whose predecessor died, perhaps with an error."""
+    return feed(kernel, was.Started(recovered(2, **found), 0.0, True, True, error))
 
 
 def feed(kernel: OperatorKernel | SourceKernel, *inputs: was.Input) -> list[str]:

@@ -129,7 +129,7 @@ def test_a_users_move_that_raises_is_a_violation_that_names_it(move: str, words:
         raise ValueError("broken")
 
     setattr(definition, move, broken)
-    assert simulate(built).violation == words
+    assert words in (simulate(built).violation or "")
 
 
 def test_a_report_tells_what_struck_whom() -> None:

@@ -1,0 +1,1 @@
+"""Lineage: which events an event came from."""
