@@ -26,8 +26,8 @@ test: setup lint types ## Lint, types, unit tests, stores, simulation (15 minute
 	@echo "test: pytest on $(JOBS) processes"
 	@$(BIN)/python -m pytest -q -n $(JOBS) --dist worksteal --durations=15
 
-demo: setup ## The sales pipeline in the simulator, crashing and recovering.
-	@$(BIN)/clew demo examples/sales.py
+demo: setup ## The sales pipeline on Spark: a process is killed, nothing is lost (about a minute).
+	@$(BIN)/clew demo
 
 soak: setup ## The long sweeps and the many random schedules (about half an hour).
 	@$(BIN)/python -m pytest -m soak -n $(JOBS) --dist worksteal --durations=0

@@ -16,7 +16,7 @@ from pyarrow import parquet
 from tests.unit.connect.reading import actions_of, check_resumes, items_of, rows_of
 
 import clew
-from clew.connect import lines
+from clew.connect import json_lines, lines, parquet_file
 from clew.connect.learned import Conflict, merged, plain_of
 
 texts = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\x00"), max_size=8)
@@ -36,7 +36,8 @@ law = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scop
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Blocks end often, and the fast way is taken for short ones."""
     monkeypatch.setattr(lines, "RECORDS_MAX", 7)
-    monkeypatch.setattr("clew.connect.json_lines.FAST_FROM", 3)
+    monkeypatch.setattr(parquet_file, "_DECODED", 7)
+    monkeypatch.setattr(json_lines, "FAST_FROM", 3)
 
 
 def plain(found: Any) -> Any:
@@ -48,7 +49,7 @@ def plain(found: Any) -> Any:
 
 @law
 @given(rows, st.integers(1, 12))
-def test_json_lines(tmp_path: Path, given_rows: list[dict[str, Any]], rows_per_event: int) -> None:
+def test_lines_of_json(tmp_path: Path, given_rows: list[dict[str, Any]], rows_per_event: int) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in given_rows))
     source = clew.files(path, rows_per_event=rows_per_event)

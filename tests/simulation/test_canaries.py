@@ -34,6 +34,9 @@ REQUIRED = {
     "output sent before its required write",
     "a commit that holds half a move",
     "timer delivered before the undone pairs are folded",
+    "tries that do not advance",
+    "an innocent neighbour given up",
+    "a lost dead letter",
 }
 
 

@@ -20,6 +20,8 @@ from clew.verify.simulator import simulate
 from clew.verify.sweep import one_crash, random_schedules, try_all
 
 MOVES = ("assign", "update", "refold", "generate", "on_timer", "finish")
+CULPRIT = dict.fromkeys(MOVES, 2) | {"update": 3, "finish": 3}
+"""A number that the move has to do with."""
 FEW = Parts(settings=Settings(commit_max=4, window=4, tries=2, caution_moves=4))
 
 
@@ -31,7 +33,7 @@ def dead(pipeline: clew.Pipeline, **options: Any) -> list[tuple[list[Any], str, 
 
 @pytest.mark.parametrize("where", MOVES)
 def test_dead_letters_and_all_else_are_exact_under_one_crash_at_every_point(where: str) -> None:
-    graph = poison(where, 3, 2).build()
+    graph = poison(where, 3, CULPRIT[where]).build()
     tally = try_all(f"poison-{where}", graph, lambda points, _: one_crash(points), parts=FEW)
     check(f"poison-{where}", "middle", tally)
     assert tally.runs > 200
@@ -39,7 +41,7 @@ def test_dead_letters_and_all_else_are_exact_under_one_crash_at_every_point(wher
 
 @pytest.mark.parametrize("where", MOVES)
 def test_dead_letters_have_lineage_under_random_schedules(where: str) -> None:
-    graph = poison(where, 7, 5 if where == "finish" else 2, every=3).build()
+    graph = poison(where, 7, CULPRIT[where], every=3).build()
     tally = try_all(f"poison-{where}", graph, lambda points, _: random_schedules(60, points, 4))
     check(f"poison-{where}", "middle", tally)
 
@@ -93,7 +95,7 @@ def test_a_pair_that_cannot_be_folded_again_leaves_the_rest_of_its_set() -> None
 def test_without_dead_letters_the_run_stops_and_names_the_culprit_whatever_crashes(where: str, words: str) -> None:
     pipeline = clew.Pipeline("poison")
     stream = pipeline.source("numbers", scripted(numbers(3)))
-    stream.operator("eat", Poisoned(where, [3 if where == "update" else 2]))
+    stream.operator("eat", Poisoned(where, [CULPRIT[where]]))
     graph = pipeline.build()
     expected = re.compile(
         f"^operator 'eat': {words} come to an end in [23] tries in a row; the last error was: .*Fault: c"

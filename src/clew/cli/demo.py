@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import sys
+import sysconfig
 import tempfile
 import time
 from collections.abc import Iterator
@@ -77,6 +78,7 @@ def _demonstrate(kill: str, directory: Path, tell: TextIO) -> dict[str, Any]:
         flush=True,
     )
     follower = Follower(graph, tell)
+    follower.say("Spark is starting.")
     with spark_session(graph.name, len(groups_of(graph)), follower.say) as spark:
         follower.say(f"Spark is there after {time.monotonic() - follower.began:.1f} s.")
         killer = Killer(kill, follower)
@@ -168,12 +170,12 @@ def _directory(name: str | None) -> Iterator[Path]:
 
 
 def _example() -> Path:
-    """The sales pipeline: beside this package in a checkout, inside it when installed."""
-    package = Path(__file__).parents[1]
-    for place in (package / "examples" / "sales.py", package.parents[1] / "examples" / "sales.py"):
-        if place.is_file():
-            return place
-    raise ClewError(f"the example sales.py is not in {package}. Install Clew again.")
+    """The sales pipeline: in the checkout, or among the data that is installed with Clew."""
+    checkout, installed = Path(__file__).parents[3], Path(sysconfig.get_path("data")) / "share" / "clew"
+    for place in (checkout, installed):
+        if (place / "examples" / "sales.py").is_file():
+            return place / "examples" / "sales.py"
+    raise ClewError(f"the example sales.py is neither in {checkout} nor in {installed}. Install Clew again.")
 
 
 def _make_orders(sales: ModuleType, orders: Path) -> None:

@@ -51,6 +51,8 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     folder = str(Path(args.file).parent.resolve())
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
     follower = Follower(graph, sys.stderr, is_quiet=args.quiet)
+    if not args.quiet:
+        follower.say("Spark is starting.")
     started: Run | None = None
     code = 0
     try:

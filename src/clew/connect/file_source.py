@@ -43,7 +43,7 @@ def files(
     Without `follow` the files that are there when the run begins are read in the order of their names. With it, new
     files of a directory or pattern are read as they appear (rename them into place when they are whole; each name
     is read once), and a single text file is read on as lines are appended to it; both are looked at every `poll_s`
-    seconds, until for `idle_s` seconds nothing is new, or for ever.
+    seconds, until for `idle_s` seconds (counted in looks) nothing is new, or for ever.
     """
     return Files(pattern, rows_per_event, format, Columns(columns), follow, poll_s, idle_s)
 

@@ -9,6 +9,9 @@ import pyarrow as pa
 from clew.connect.learned import Columns
 from clew.errors import OutsideError
 
+_DECODED = 4096
+"""About how many rows are decoded at once."""
+
 
 def read_parquet(
     path: str, columns: Columns, offset: list[int] | None, rows_per_event: int
@@ -20,15 +23,19 @@ def read_parquet(
     from pyarrow import parquet
 
     group, taken = offset or [0, 0]
+    decoded = max(1, _DECODED // rows_per_event) * rows_per_event
     try:
         with parquet.ParquetFile(path) as file:
             _check_columns(path, columns, file.schema_arrow)
             for number in range(group, file.num_row_groups):
                 row = 0
-                for batch in file.iter_batches(rows_per_event, row_groups=[number], columns=columns.names):
-                    row += batch.num_rows
-                    if row > taken:
-                        yield _typed(path, batch, columns), [number, row]
+                for block in file.iter_batches(decoded, row_groups=[number], columns=columns.names):
+                    batch = _typed(path, block, columns)
+                    for first in range(0, batch.num_rows, rows_per_event):
+                        event = batch.slice(first, rows_per_event)
+                        row += event.num_rows
+                        if row > taken:
+                            yield event, [number, row]
                 taken = 0
     except FileNotFoundError:
         raise OutsideError(f"{path} is not there any more; expected a Parquet file. Bring it back.") from None

@@ -12,6 +12,7 @@ import pyarrow as pa
 from clew.connect.postgres_database import Database, Session
 from clew.connect.postgres_types import batch_of, read_as_text, schema_read
 from clew.connect.settings import counted, idle_looks, positive
+from clew.connect.turn import Turn
 from clew.errors import BuildError, OutsideError
 from clew.model.connection import ReadConnection, WriteAction
 from clew.model.source import Source
@@ -78,14 +79,18 @@ class _StoredQuery(Source):
         """All rows as they are at one moment."""
         count = 0
         connection = self.database.connect(is_reader=True)
-        with self.database.errors_named("cannot answer the query"), connection:
+        try:
             read_as_text(connection)
-            with connection.transaction(), connection.cursor("clew") as cursor:
+            connection.autocommit = False
+            cursor = connection.cursor("clew")
+            with self.database.errors_named("cannot answer the query"):
                 cursor.execute(_statement(self.query))
                 schema = schema_read(cursor)
                 while rows := cursor.fetchmany(self.rows_per_event):
                     count += len(rows)
                     yield batch_of(rows, schema), count
+        finally:
+            connection.close()  # With all that it holds; whoever stops reading in the middle waits for nothing.
 
 
 class _KeyedQuery(_StoredQuery):
@@ -164,20 +169,21 @@ class _Lookup(ReadConnection):
         self.system = self.database.system
         self.simulated = simulated
         self._session: Session | None = None
+        self._turn = Turn()
 
     def __repr__(self) -> str:
         return f"<lookup in {self.database}>"
 
     def open(self) -> None:
         """Connects."""
-        self._session = Session(self.database, is_reader=True, prepare=read_as_text)
-        self._session.connection()
+        with self._turn:
+            self._connected().connection()
 
     def close(self) -> None:
         """Lets go of the connection."""
-        if self._session is not None:
-            self._session.close()
-            self._session = None
+        with self._turn:
+            if self._session is not None:
+                self._session.close()
 
     def read(self, query: Any) -> pa.RecordBatch:
         """The rows that answer a query."""
@@ -187,16 +193,19 @@ class _Lookup(ReadConnection):
                 f"{self.database} was asked {query!r}; expected a query as text, or a pair of a text and its "
                 f'parameters. Write ctx.read(name, ["select * from t where id = %s", [7]]).'
             )
-        if self._session is None:
-            self.open()
-        assert self._session is not None
 
         def answer(connection: Connection) -> pa.RecordBatch:
             cursor = connection.execute(text.encode(), parameters)
             schema = schema_read(cursor)
             return batch_of(cursor.fetchall(), schema)
 
-        return self._session.run("cannot answer a query", answer)
+        with self._turn:
+            return self._connected().run("cannot answer a query", answer)
+
+    def _connected(self) -> Session:
+        if self._session is None:
+            self._session = Session(self.database, is_reader=True, prepare=read_as_text)
+        return self._session
 
     def read_simulated(self, query: Any, applied: list[WriteAction]) -> Any:
         """What `simulated` answers, or the database."""

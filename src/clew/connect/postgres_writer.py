@@ -15,6 +15,7 @@ import pyarrow as pa
 from clew.connect.postgres_database import Database, Session
 from clew.connect.postgres_types import copied, created_as
 from clew.connect.settings import column_list
+from clew.connect.turn import Turn
 from clew.errors import OutsideError
 from clew.model.connection import Kind, WriteAction, WriteConnection
 
@@ -52,36 +53,41 @@ class PostgresWriter(WriteConnection):
         self.create = create
         self.upsert = column_list("postgres()", "upsert", upsert)
         self._session: Session | None = None
+        self._turn = Turn()
 
     def __repr__(self) -> str:
         return f"<table {self.table} of {self.database}>"
 
     def open(self) -> None:
         """Connects, and makes the table of notes if it is not there."""
-        self._session = Session(self.database, is_reader=False, prepare=self._make_notes)
-        with self.database.errors_named(f"cannot hold the table {NOTES}"):
-            self._session.connection()
+        with self._turn, self.database.errors_named(f"cannot hold the table {NOTES}"):
+            self._connected().connection()
 
     def close(self) -> None:
         """Lets go of the connection."""
-        if self._session is not None:
-            self._session.close()
+        with self._turn:
+            if self._session is not None:
+                self._session.close()
 
     def execute(self, action: WriteAction) -> None:
         """Adds the rows unless the action is noted already."""
         import psycopg
 
-        if self._session is None:
-            self.open()
-        assert self._session is not None
         what = f"cannot take the write action {action.id} for table {self.table}"
-        for is_last in (False, True):
+        with self._turn:
+            session = self._connected()
             try:
-                return self._session.run(what, lambda connection: self._execute(connection, action))
+                return session.run(what, lambda connection: self._execute(connection, action))
             except OutsideError as error:
-                if is_last or not isinstance(error.__context__, psycopg.errors.LockNotAvailable):
+                if not isinstance(error.__context__, psycopg.errors.LockNotAvailable):
                     raise
-            self._session.run(what, lambda connection: self._end_predecessors(connection, action))
+            session.run(what, lambda connection: self._end_predecessors(connection, action))
+            session.run(what, lambda connection: self._execute(connection, action))
+
+    def _connected(self) -> Session:
+        if self._session is None:
+            self._session = Session(self.database, is_reader=False, prepare=self._make_notes)
+        return self._session
 
     def _execute(self, connection: Connection, action: WriteAction) -> None:
         from psycopg import sql

@@ -48,7 +48,7 @@ class FrameSource(InDriver, Source):
         self.is_replayable = order_by is not None
         if order_by is not None and not (type(order_by) is str and order_by):
             raise BuildError(
-                f"dataframe() was given order_by={order_by!r}; expected the name of a column. Pass one, or leave it out."
+                f"dataframe() was given order_by={order_by!r}; expected the name of a column. Pass it, or none."
             )
         self.order_by = order_by
 

@@ -77,7 +77,7 @@ class StreamSource(InDriver, Source):
         place = os.fspath(checkpoint)
         self.checkpoint = place if urlsplit(place).scheme else os.path.abspath(place)
         self.rows_per_event = counted("read_stream()", "rows_per_event", rows_per_event)
-        if trigger is not None and (isinstance(trigger, str) or not trigger):
+        if trigger is not None and (type(trigger) is not dict or not trigger):
             raise BuildError(
                 f"read_stream() was given trigger={trigger!r}; expected the arguments of Spark's trigger. Pass a "
                 f"dictionary such as {{'processingTime': '1 second'}} or {{'availableNow': True}}."
@@ -107,12 +107,7 @@ class StreamSource(InDriver, Source):
         delivered = passage.delivered()
         if delivered is None:
             return None if is_over else ("wait", last)
-        if delivered != last + 1:
-            raise OutsideError(
-                f"the query with checkpoint {self.checkpoint} delivered its batch {delivered}; the log has its batches "
-                f"up to {last}, so expected {last + 1}. Those between are lost to this log: run with the log that has "
-                f"them, or with a new checkpoint and a new log."
-            )
+        self._check_next(delivered, last)
         ctx.state["batch"] = delivered
         ctx.state["query"] = passage.id
         return "batch", delivered
@@ -124,6 +119,7 @@ class StreamSource(InDriver, Source):
         if kind == "wait":
             while not passage.has_news(_LOOK_S):
                 yield None
+            self._check_next(passage.delivered(), number)  # Here, so that an error is one of the same action again.
             return
         passage.durable(number - 1)
         while passage.delivered() != number:
@@ -142,6 +138,15 @@ class StreamSource(InDriver, Source):
             raise OutsideError(f"batch {number} of the stream could not be read: {words_of(error)}") from error
         for index, part in enumerate(events_of([table], self.rows_per_event), 1):
             yield part, index
+
+    def _check_next(self, delivered: int | None, last: int) -> None:
+        """Raises if batches are missing between the last one of the log and the one that Spark has delivered."""
+        if delivered is not None and delivered > last + 1:
+            raise OutsideError(
+                f"the query with checkpoint {self.checkpoint} delivered its batch {delivered}; the log has its batches "
+                f"up to {last}, so expected {last + 1}. Those between are lost to this log: run with the log that has "
+                f"them, or with a new checkpoint and a new log."
+            )
 
     def interrupt(self) -> None:
         """Ends the query; a batch that is not durable is not taken for done by Spark."""

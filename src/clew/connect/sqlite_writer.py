@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from clew.connect.as_json import json_text
 from clew.connect.settings import column_list
+from clew.connect.turn import Turn
 from clew.errors import OutsideError
 from clew.model.connection import Kind, WriteAction, WriteConnection
 
@@ -49,12 +50,18 @@ class SqliteWriter(WriteConnection):
         self.create = create
         self.upsert = column_list("sqlite()", "upsert", upsert)
         self._connection: sqlite3.Connection | None = None
+        self._turn = Turn()
 
     def __repr__(self) -> str:
         return f"<table {self.table} of {self.path}>"
 
     def open(self) -> None:
         """Opens the database, and makes the table of notes if it is not there."""
+        with self._turn:
+            if self._connection is None:
+                self._connection = self._opened()
+
+    def _opened(self) -> sqlite3.Connection:
         import sqlite3
 
         with self._errors_named("cannot be opened"):
@@ -69,23 +76,23 @@ class SqliteWriter(WriteConnection):
             except BaseException:
                 connection.close()
                 raise
-        self._connection = connection
+        return connection
 
     def close(self) -> None:
         """Lets go of the database."""
-        if self._connection is not None:
-            self._connection.close()
-            self._connection = None
+        with self._turn:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
 
     def execute(self, action: WriteAction) -> None:
         """Adds the rows unless the action is noted already."""
-        if self._connection is None:
-            self.open()
-        connection = self._connection
-        assert connection is not None
         rows = _rows(action.batch)  # Made before the lock is taken.
         insert = self._insert(action.batch.schema.names)
-        with self._errors_named(f"cannot take the write action {action.id} for table {self.table}"):
+        with self._turn, self._errors_named(f"cannot take the write action {action.id} for table {self.table}"):
+            self.open()
+            connection = self._connection
+            assert connection is not None
             connection.execute("BEGIN IMMEDIATE")
             try:
                 self._add(connection, action, insert, rows)

@@ -136,7 +136,9 @@ def as_batch(data: Any) -> pa.RecordBatch:
         case pa.RecordBatch():
             return _plain(data)
         case pa.Table():
-            batches = data.combine_chunks().to_batches()
+            batches = data.to_batches()
+            if len(batches) > 1:
+                batches = data.combine_chunks().to_batches()
             return _plain(batches[0] if batches else pa.RecordBatch.from_pylist([], schema=data.schema))
         case list():
             return pa.RecordBatch.from_pylist(data)

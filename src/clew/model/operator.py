@@ -72,6 +72,9 @@ class Operator:
     reads: Mapping[str, ReadConnection] = {}
     writes_first: bool = False
     """Whether an output may leave only after all write actions generated before or with it are done."""
+    is_immediate: bool = False
+    """Whether `ready` always answers with the Input Sets of the last event, each by itself, and then with none; it is
+    not asked then, except after a crash."""
     is_feedback: bool = False
     """Whether this operator closes a cycle."""
 

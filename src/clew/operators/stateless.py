@@ -15,6 +15,7 @@ class Stateless(Operator):
     An Input Set's key is the id of its event, together with the input port if there are several.
     """
 
+    is_immediate = True
     _waiting: dict[Any, Event]
 
     def apply(self, event: Event, ctx: Context) -> Iterable[Yielded]:

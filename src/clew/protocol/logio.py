@@ -54,6 +54,7 @@ class OperatorKernel(GivingUp):
         self.touched: dict[InChannel, None] = {}
         """Channels whose cursor the next commit stores, in a fixed order."""
         self.move: does.Move | None = None
+        self.is_immediate = bool(getattr(node.definition, "is_immediate", False))
         self.must_ask = False
         self.group: tuple[bytes, ...] | None = None
         self._handlers |= {
@@ -185,8 +186,16 @@ class OperatorKernel(GivingUp):
         self._change(given.changes)
         self._time(given.changes, effects)
         self._decided(did.Took(inbound.channel, number, given.choices))
-        self.must_ask = True
+        if self.is_immediate and len(given.pairs) <= 1:
+            self._is_ready(tuple(key for key, _ in given.pairs) or None, given.choices)
+        else:
+            self.must_ask = True
         self._proceed(effects)
+
+    def _is_ready(self, group: tuple[bytes, ...] | None, choices: was.Choices) -> None:
+        """What `ready` of an immediate operator would answer now."""
+        self.group = group
+        self._decided(did.Asked(group, was.Choices(choices.now, 0)), weight=0)
 
     def _pair(self, inbound: InChannel, number: int, key: bytes, note: bytes | None) -> None:
         opened = self.sets.get(key)
@@ -289,7 +298,9 @@ class OperatorKernel(GivingUp):
         self._time(given.changes, effects)  # First, since finishing ends every timer.
         self._generation(keys, given, is_finish)
         self._decided(did.Closed(given.choices) if is_finish else did.Made(keys, given.choices))
-        self.must_ask = not is_finish
+        self.must_ask = not is_finish and bool(self.sets or not self.is_immediate)
+        if not is_finish and not self.must_ask:
+            self._is_ready(None, given.choices)
         if self.closed_since_survey >= self.settings.survey_every:
             self._survey(effects)
         self._proceed(effects)

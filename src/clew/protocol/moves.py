@@ -321,6 +321,7 @@ class Moves:
         items: list[tuple[pa.RecordBatch, bytes]] = []
         is_complete = False
         size = 0
+        patience = self.around.now() + _READ_S
         while len(items) < move.limit and size < _READ_BYTES:
             try:
                 item = self._guard("read", lambda: next(reader, _END))
@@ -336,6 +337,8 @@ class Moves:
             position = encode(offset)
             items.append((as_batch(data), position))
             size += items[-1][0].nbytes
+            if self.around.now() > patience:
+                break  # A slow source: what has come should not wait for what has not.
         self.reading = (move.action, position, reader)
         got = was.Got(tuple(items), is_complete, self.execution, self.ctx.now)
         self.ctx.choices()
@@ -344,6 +347,7 @@ class Moves:
 
 _END = object()
 
+_READ_S = 0.002
 _READ_BYTES = 8 << 20
 """A source's read ends after about so many bytes, so that what is read of large events at once stays bounded."""
 

@@ -153,6 +153,7 @@ class Coordinator:
                 hosts=self._directory(),
                 predecessor_dead=group.starts > 1 and not group.unburied,
                 cautious=group.loss is not None and group.reason in ("lost", "move", "error"),
+                last_error=group.why if group.reason in ("move", "error") else "",
             )
         )
         link.start()

@@ -63,6 +63,7 @@ class Host:
         self._outcomes: queue.SimpleQueue[tuple[str, str, str]] = queue.SimpleQueue()
         """What ends this host: `end`, `orphan`, or why a replica died; the replica; a message."""
         self._ticks = 0
+        self._cpu_before_s = _cpu_s()
         self._is_over = False
 
     # Life
@@ -75,10 +76,10 @@ class Host:
             answer = self._answers.get()
             if answer["type"] != "accepted":
                 return ("refused", "", str(answer.get("why", "")))
+            self.loop.soon(self._beat)  # Loading an operator and taking over its log may take long.
             self._open(answer)
             self.server.start()
             self.loop.soon(self._tick)
-            self.loop.soon(self._beat)
             outcome = self._outcomes.get()
         except ClewError as error:
             outcome = (_reason(error), self.spec.name, str(error))
@@ -192,7 +193,7 @@ class Host:
                 or bool(getattr(logs[replica], "is_predecessor_dead", False))
             )
             are_dead.append(is_dead)
-            running.start(is_dead, bool(answer.get("cautious")))
+            running.start(is_dead, bool(answer.get("cautious")), str(answer.get("last_error", "")))
         self.is_alone = all(are_dead)
         self.loop.soon(self._dial)
 
@@ -303,10 +304,9 @@ class Host:
     def report(self) -> dict[str, Any]:
         """What this host has done and how it is."""
         now = time.monotonic()
-        usage = resource.getrusage(resource.RUSAGE_SELF)
         return {
-            "replicas": {str(name): _state_of(replica, now) for name, replica in self.replicas.items()},
-            "cpu_s": usage.ru_utime + usage.ru_stime,
+            "replicas": {str(name): _state_of(replica, now) for name, replica in list(self.replicas.items())},
+            "cpu_s": round(_cpu_s() - self._cpu_before_s, 6),
             "rss_bytes": _resident(),
             "refused": self.server.refused,
             "threads": threading.active_count(),
@@ -328,6 +328,11 @@ def _state_of(replica: RunningReplica, now: float) -> dict[str, Any]:
         "move_s": 0.0 if since is None else now - since,
         "counts": replica.counts.as_dict(),
     }
+
+
+def _cpu_s() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
 
 
 def _resident() -> int:

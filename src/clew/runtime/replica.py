@@ -105,6 +105,8 @@ class RunningReplica:
         self.ways: dict[Channel, Way] = {}
         """The channels that are connected now."""
         self.lock = threading.Lock()
+        self._early: list[was.Input] | None = []
+        """What was heard before the log was read: the kernel hears it after that."""
         self._touched: dict[Way, None] = {}
         self._work = threading.Condition(self.lock)
         self._jobs: deque[does.Effect] = deque()
@@ -124,16 +126,23 @@ class RunningReplica:
 
     # Beginning and end
 
-    def start(self, is_predecessor_dead: bool, is_cautious: bool) -> None:
+    def start(self, is_predecessor_dead: bool, is_cautious: bool, last_error: str = "") -> None:
         """Opens the operator, recovers from the log and begins to work."""
-        self._opening = (is_predecessor_dead, is_cautious)
+        self._opening = (is_predecessor_dead, is_cautious, last_error)
         self._mover.start()
 
     def _begin(self) -> None:
-        is_predecessor_dead, is_cautious = self._opening
+        is_predecessor_dead, is_cautious, last_error = self._opening
+        self.move_since = time.monotonic()
         self.moves.open()
         recovered = self.log.recover()
-        self.take(was.Started(recovered, time.time(), is_predecessor_dead, is_cautious))
+        with self.lock:
+            early, self._early = self._early or [], None
+            if not self.is_ended:
+                started = was.Started(recovered, time.time(), is_predecessor_dead, is_cautious, last_error)
+                for given in (started, *early):
+                    self._perform(self.kernel.step(given), is_last=False)
+                self._flush()
 
     def end(self) -> bool:
         """Stops working after the move under way, and lets go of the log; nothing uncommitted is kept.
@@ -168,20 +177,25 @@ class RunningReplica:
     def take(self, given: was.Input) -> None:
         """Gives the kernel an input and begins what it asks for."""
         with self.lock:
-            if not self.is_ended:
+            if self._early is not None:
+                self._early.append(given)
+            elif not self.is_ended:
                 self._perform(self.kernel.step(given))
 
     def take_all(self, inputs: list[was.Input]) -> None:
         """The same for several inputs that came together."""
         with self.lock:
-            if not self.is_ended:
+            if self._early is not None:
+                self._early += inputs
+            elif not self.is_ended:
                 for given in inputs:
                     self._perform(self.kernel.step(given), is_last=False)
                 self._flush()
 
     def tick(self, now: float) -> None:
         """It is this late."""
-        self.take(was.Ticked(now))
+        if self._early is None:
+            self.take(was.Ticked(now))
 
     def is_flush_due(self) -> bool:
         """Whether something decided waits beside a slow move."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import UnsuitableSpark
@@ -45,13 +48,42 @@ def session_on(master: str, pipeline: str, settings: Mapping[str, str] | None = 
     for key, value in {**suiting, **(settings or {})}.items():
         builder = builder.config(key, value)
     try:
-        return builder.getOrCreate()
+        with _ended_if_cut_off():
+            return builder.getOrCreate()
     except Exception as error:
         words = (str(error) or type(error).__name__).splitlines()[0]
         where = "a local Spark" if master.startswith("local") else f"Spark on {master}"
         raise UnsuitableSpark(
             f"{where} could not be started: {words}. Spark needs Java 17 or newer; `clew doctor` says what is missing."
         ) from error
+
+
+@contextlib.contextmanager
+def _ended_if_cut_off() -> Iterator[None]:
+    """A Spark whose start is cut off, as by Ctrl-C, would stay for ever: nobody knows its process yet."""
+    before = _children()
+    try:
+        yield
+    except BaseException:
+        from pyspark import SparkContext
+
+        for pid in _children() - before:
+            with contextlib.suppress(OSError):
+                if b"spark" in Path(f"/proc/{pid}/cmdline").read_bytes().lower():
+                    os.kill(pid, signal.SIGKILL)
+                    os.waitpid(pid, 0)
+        SparkContext._gateway = SparkContext._jvm = None
+        raise
+
+
+def _children() -> set[int]:
+    """The processes that this one has started."""
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, IndexError):
+            if int(path.read_text(errors="replace").rpartition(")")[2].split()[1]) == os.getpid():
+                found.add(int(path.parent.name))
+    return found
 
 
 def active_session() -> SparkSession | None:

@@ -12,33 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
+from tests.unit.connect.destinations import action, connected
 
 import clew
 from clew.connect import file_writer, postgres_writer, sqlite_writer
-from clew.model.connection import WriteAction, WriteConnection
+from clew.model.connection import WriteConnection
 
 ROOT = Path(__file__).parents[3]
-WRITER = "log/save/0/to"
-ROWS = 40
-
-
-def connected(what: str, where: str) -> WriteConnection:
-    """The destination."""
-    match what:
-        case "postgres":
-            return clew.postgres(where, "numbers", create=True)
-        case "upsert":
-            return clew.postgres(where, "numbers", create=True, upsert=["number", "row"])
-        case "sqlite":
-            return clew.sqlite(where, "numbers", create=True)
-    return {"parquet": clew.parquet, "csv": clew.csv, "jsonl": clew.jsonl}[what](where)
-
-
-def action(number: int) -> WriteAction:
-    """An action whose rows say which it is."""
-    columns = {"number": [number] * ROWS, "row": list(range(ROWS)), "by": [os.getpid()] * ROWS}
-    return WriteAction(WRITER, number, pa.RecordBatch.from_pydict(columns))
 
 
 @contextmanager

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import contextlib
 import random
 import signal
-import sqlite3
 import time
 from pathlib import Path
 
-import psycopg
 import pytest
 from tests.store.child import heard, wait_until_stopped
-from tests.unit.connect.child import ROWS, action, connected, running
-from tests.unit.connect.reading import rows_of
+from tests.unit.connect.child import running
+from tests.unit.connect.destinations import action, connected, found, wanted
 
 import clew
 
@@ -27,21 +24,6 @@ def where(request: pytest.FixtureRequest, what: str, tmp_path: Path) -> str:
     if what in ("postgres", "upsert"):
         return str(request.getfixturevalue("dsn"))
     return str(tmp_path / ("numbers.db" if what == "sqlite" else "out"))
-
-
-def found(what: str, where: str) -> list[tuple[int, int]]:
-    """The number and row of all rows in the destination, in order."""
-    if what in ("postgres", "upsert"):
-        with psycopg.connect(where) as connection:
-            return connection.execute("SELECT number, row FROM numbers ORDER BY 1, 2").fetchall()  # type: ignore[return-value]
-    if what == "sqlite":
-        with contextlib.closing(sqlite3.connect(where)) as connection:
-            return connection.execute("SELECT number, row FROM numbers ORDER BY 1, 2").fetchall()
-    return sorted((row["number"], row["row"]) for row in rows_of(clew.files(where)))
-
-
-def wanted(numbers: range) -> list[tuple[int, int]]:
-    return [(number, row) for number in numbers for row in range(ROWS)]
 
 
 @pytest.mark.parametrize("what", [*FILES[:1], "sqlite", *POSTGRES])

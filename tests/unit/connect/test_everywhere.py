@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import pickle
+import threading
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import psycopg
 import pytest
 from pyspark import cloudpickle
+from tests.unit.connect.destinations import action, connected, found, wanted
 from tests.unit.connect.reading import actions_of
 
 import clew
@@ -156,3 +158,32 @@ def test_a_lookup_is_asked_while_generating(dsn: str) -> None:
     enriched = numbers.operator("enrich", Enrich(), reads={"tenfolds": clew.postgres_lookup(dsn)})
     enriched.write("save", clew.postgres(dsn, "copy"))
     assert [row["tenfold"] for row in run(pipeline).rows("save.to")] == [0, 10, 20, 30, 40, 50]
+
+
+@pytest.mark.parametrize("what", ["jsonl", "sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
+def test_operators_of_one_process_may_share_a_connection(
+    request: pytest.FixtureRequest, tmp_path: Path, what: str
+) -> None:
+    where = request.getfixturevalue("dsn") if what == "postgres" else str(tmp_path / "out")
+    shared = connected(what, where)
+    writers = [f"log/save{number}/0/to" for number in range(4)]
+    wrong: list[BaseException] = []
+
+    def write(writer: str) -> None:
+        try:
+            shared.open()
+            for number in range(1, 11):
+                shared.execute(action(number)._replace(writer=writer))
+                if number == 5:
+                    shared.close()  # One of them has failed and begins anew.
+        except BaseException as error:
+            wrong.append(error)
+
+    threads = [threading.Thread(target=write, args=(writer,)) for writer in writers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    shared.close()
+    assert found(what, where) == sorted(wanted(range(1, 11)) * len(writers))

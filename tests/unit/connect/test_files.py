@@ -12,6 +12,7 @@ from pyarrow import parquet
 from tests.unit.connect.reading import actions_of, check_resumes, items_of, rows_of, sizes_of
 
 import clew
+from clew.connect import lines
 from clew.errors import BuildError, OutsideError
 
 ROWS = [{"id": number, "item": f"item {number % 7}", "amount": number / 2} for number in range(250)]
@@ -122,7 +123,7 @@ def test_a_value_in_quotes_may_hold_line_ends(tmp_path: Path) -> None:
 def test_whole_numbers_of_a_csv_file_become_doubles_when_need_be(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("clew.connect.lines.RECORDS_MAX", 2)
+    monkeypatch.setattr(lines, "RECORDS_MAX", 2)
     (tmp_path / "a.csv").write_text("a,b\n1,x\n2,y\n2.5,7\n4,8\n")
     source = clew.files(tmp_path / "a.csv", rows_per_event=2)
     assert rows_of(source)[2:] == [{"a": 2.5, "b": "7"}, {"a": 4.0, "b": "8"}]
@@ -179,7 +180,7 @@ def test_a_bad_row_of_a_csv_file_is_named(tmp_path: Path, monkeypatch: pytest.Mo
     assert [next(reading)[0].to_pylist()[0]["a"] for _ in range(2)] == [1, 2]  # type: ignore[index]
     with pytest.raises(OutsideError, match=r"line 4 "):
         next(reading)
-    monkeypatch.setattr("clew.connect.lines.RECORDS_MAX", 2)
+    monkeypatch.setattr(lines, "RECORDS_MAX", 2)
     path.write_text("a,b\n1,x\n2,y\n3,z\nfour,z\n")
     with pytest.raises(
         OutsideError, match=r"line 5 .*column 'a': int64 before, string here.*columns=\{'a': 'string'\}"

@@ -13,6 +13,7 @@ from tests.postgres_server import PASSWORD
 from tests.unit.connect.reading import actions_of, check_resumes, items_of, rows_of
 
 import clew
+from clew.connect import postgres_reader
 from clew.errors import BuildError, OutsideError
 from clew.model.connection import Kind, WriteAction
 
@@ -113,7 +114,7 @@ def fill(dsn: str, first: int, last: int) -> None:
 
 
 def test_a_query_with_a_key_goes_on_from_any_row(dsn: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.connect.postgres_reader._PAGE", 30)
+    monkeypatch.setattr(postgres_reader, "_PAGE", 30)
     fill(dsn, 1, 100)
     source = clew.postgres_query(dsn, "SELECT name, id FROM t WHERE name <> '{}%'", order_by="id", rows_per_event=9)
     assert source.is_replayable

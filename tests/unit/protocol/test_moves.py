@@ -26,12 +26,13 @@ class Around:
 
     def __init__(self, **state: Any) -> None:
         self.clock = 100.0
+        self.pace = 1.0
         self.seeds = 0
         self.committed = {encode(key): encode(value) for key, value in state.items()}
         self.answers: Callable[[Any], Any] = lambda query: [{"answer": query}]
 
     def now(self) -> float:
-        self.clock += 1
+        self.clock += self.pace
         return self.clock
 
     def seed(self) -> int:
@@ -77,7 +78,10 @@ def moves_of(definition: Operator | Source | None = None, around: Around | None 
         {"db": Outside("db").writer(Kind.CONDITIONAL)},
         {"lookup": Outside("db").reader()},
     )
-    opened = Moves(node, definition, around or Around())
+    if around is None:
+        around = Around()
+        around.pace = 1.0 if isinstance(definition, Operator) else 0.0  # A source is quick, unless a test says so.
+    opened = Moves(node, definition, around)
     opened.open()
     return opened
 
@@ -567,6 +571,12 @@ def test_a_plan_is_the_next_action_or_the_end() -> None:
 def test_a_source_has_no_timers() -> None:
     with pytest.raises(MoveError, match=r"source 'op': plan\(\) set a timer; sources have none. Use poll_s instead."):
         moves_of(Numbers(), plan=lambda ctx: ctx.timer("t", 1.0)).perform(does.Plan())
+
+
+def test_what_a_slow_source_gave_does_not_wait_for_the_rest() -> None:
+    moves = moves_of(Numbers(), Around())
+    assert read_in(moves.perform(read(None, 4))) == ([1], False, 1)
+    assert read_in(moves.perform(read(1, 4))) == ([2], False, 1)
 
 
 def test_a_read_goes_on_where_it_stopped() -> None:
