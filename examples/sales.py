@@ -3,8 +3,8 @@
     orders ──┬── hourly ─── report      totals per hour, item and state; an hour ends when a later one begins
              └── totals ─── archive     totals per item and state of every so many events
 
-The records are those of the files in `orders/`. The results go to the table `hourly_totals` of `sales.db` and to Parquet
-files in `sales-totals/`. The lineage from orders to hourly totals is captured.
+The records are those of the files in `orders/`. The results go to the table `hourly_totals` of `sales.db` and to
+Parquet files in `sales-totals/`. The lineage from orders to hourly totals is captured.
 
     clew dry-run examples/sales.py      what would run where, and what is guaranteed
     clew verify examples/sales.py       crashes it in many ways in the simulator

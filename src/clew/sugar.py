@@ -10,6 +10,7 @@ from clew.model.connection import ReadConnection, WriteConnection
 from clew.model.declaration import declare_operator
 from clew.model.operator import Operator
 from clew.operators.batch import Batch
+from clew.operators.collect import Collect
 from clew.operators.dataframe import OnFrames, Query
 from clew.operators.functions import Filter, FlatMap, Map
 from clew.operators.shape import shape_of
@@ -148,6 +149,10 @@ class Sugar:
     ) -> Stream:
         """Writes each event, or every so many events together, to an outside system; the connection is named `to`."""
         return self.operator(name, writer(connection, every, columns), dead_letters=dead_letters)
+
+    def collect(self, name: str) -> Stream:
+        """Keeps all records in the log, for `run.results(name)`; for results that fit into memory."""
+        return self.operator(name, Collect())
 
     def _free_name(self, kind: str, f: Callable[..., Any] | None, name: str | None) -> str:
         return self.pipeline._free_name(kind, f, name)

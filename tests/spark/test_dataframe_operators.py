@@ -61,6 +61,17 @@ def test_results_are_those_of_plain_spark_while_neighbours_are_killed(spark: Spa
     assert rows_of(tmp_path / "out.db", "found") == sorted(map(tuple, wanted))
 
 
+def test_the_documented_example_runs(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "dataframes.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    exec(page.partition("```python\n")[2].partition("```")[0], {"__name__": "__main__"})
+    totals: dict[str, int] = {}
+    for item, total in rows_of(tmp_path / "sales.db", "totals"):
+        totals[item] = totals.get(item, 0) + total
+    assert totals == {f"item-{n}": sum(i % 90 for i in range(n, 2000, 5)) for n in range(5)}
+    assert spark.read.parquet("lake").count() == sum(i % 90 > 80 for i in range(2000))
+
+
 @pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])
 def test_an_operator_that_fails_once_goes_on_in_the_driver_with_its_writes(
     spark: SparkSession, tmp_path: Path, store: str, request: pytest.FixtureRequest

@@ -99,6 +99,28 @@ def test_a_successor_terminates_the_connection_of_a_paused_predecessor(postgres_
     log.close()
 
 
+@pytest.mark.postgres
+def test_a_predecessor_of_this_machine_is_known_to_be_dead_when_its_process_is(postgres_place: Place) -> None:
+    postgres_place.create().close()
+    with running("pause", postgres_place) as child:
+        assert heard(child) == "inside"
+        wait_until_stopped(child)
+        second = postgres_place.open().open(OP3)
+        assert isinstance(second, PostgresReplicaLog)
+        assert not second.is_predecessor_dead
+        second.close()
+        third = postgres_place.open().open(OP3)
+        assert isinstance(third, PostgresReplicaLog)
+        assert not third.is_predecessor_dead  # The second let go, the first did not.
+        child.kill()
+        child.wait()
+        third.close()
+        fourth = postgres_place.open().open(OP3)
+        assert isinstance(fourth, PostgresReplicaLog)
+        assert (fourth.incarnation, fourth.is_predecessor_dead) == (4, True)
+        fourth.close()
+
+
 def test_a_process_that_let_go_of_its_log_lives_on(sqlite_place: Place) -> None:
     sqlite_place.create().close()
     with running("let_go", sqlite_place) as child:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
 
+import psycopg
+import pytest
+from psycopg.conninfo import make_conninfo
 from tests.store.places import DESCRIPTION, OP3, Place, step
 
+from clew.cli.main import main
 from clew.log.processes import Process
 from clew.log.standing import holder_of
 
@@ -46,3 +51,32 @@ def test_who_holds_it() -> None:
     assert holder_of(process._replace(namespace="pid:[1]")) == (f"process {child.pid}", None)
     assert holder_of(Process(0, 0, "", "")) is None
     assert Process.of(os.getpid()) == Process.current()
+
+
+@pytest.mark.postgres
+def test_the_status_of_a_log_in_postgres(postgres_dsn: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with psycopg.connect(postgres_dsn, autocommit=True) as connection:
+        connection.execute("CREATE DATABASE standing")
+    dsn = make_conninfo(postgres_dsn, dbname="standing")
+
+    def status(*options: str) -> tuple[int, str, str]:
+        code = main(["status", dsn, *options])
+        return code, *capsys.readouterr()
+
+    assert status()[0] == 2
+    assert "database standing at" in status()[2]
+    assert "holds no log; expected one" in status()[2]
+    store = Place("postgres", dsn, "one").create()
+    log = store.open(OP3)
+    told = json.loads(status("--json")[1])
+    assert (told["state"], told["replicas"]["OP3"]["incarnation"]) == ("running", 1)
+    assert told["log"].endswith(", schema one")
+    log.close()
+    store.close()
+    Place("postgres", dsn, "two").create().close()
+    code, _, said = status()
+    assert code == 2
+    assert "holds 2 logs: one, two; expected one. Say which one: --schema NAME." in said
+    told = json.loads(status("--schema", "one", "--json")[1])
+    assert told["state"] == "stopped"
+    assert told["replicas"]["OP3"]["holder"]["is_alive"] is False

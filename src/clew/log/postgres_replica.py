@@ -7,10 +7,13 @@ The successor first terminates the recorded connection of its predecessor, so th
 from __future__ import annotations
 
 import contextlib
+import json
+import socket
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psycopg
 
@@ -18,12 +21,16 @@ from clew.errors import Fenced, LogError
 from clew.log.body_files import BodyFiles
 from clew.log.encoding import Rows
 from clew.log.postgres_schema import Connection, Place
+from clew.log.processes import Process, is_alive, is_elsewhere
 from clew.log.sql import Row, compose, insertion
 from clew.log.sql_replica import SqlReplicaLog
 from clew.log.sql_writing import Applied
 from clew.model.names import Replica
 
 _PATIENCE_S = 30.0
+
+Holder = list[Any]
+"""The process that holds a log: process id, start, boot, namespace, machine."""
 
 _INCARNATION = "SELECT incarnation FROM replicas WHERE id ="
 
@@ -85,10 +92,10 @@ class PostgresReplicaLog(SqlReplicaLog):
         try:
             with place.errors_named():
                 replica_id = _replica_id(connection, replica)
-                incarnation = _take_over(place, connection, replica, replica_id)
+                incarnation, self._holders = _take_over(place, connection, replica, replica_id)
             self._place = place
             self._session = PostgresSession(place, connection, replica_id)
-            self.is_predecessor_dead = incarnation == 1
+            self.is_predecessor_dead = not self._holders
             files = None if bodies is None else BodyFiles(bodies, incarnation)
             super().__init__(replica, incarnation, self._session, files, threshold)
         except BaseException:
@@ -142,8 +149,14 @@ class PostgresReplicaLog(SqlReplicaLog):
             self._check_incarnation(_number(found))
 
     def close(self) -> None:
-        """Lets go of the log without changing it."""
-        self._session.connection.close()
+        """Lets go of the log. Its contents stay; only that this process no longer holds it is noted."""
+        connection = self._session.connection
+        with contextlib.suppress(psycopg.Error):
+            connection.execute(
+                "UPDATE replicas SET holders = %s WHERE id = %s AND incarnation = %s",
+                (json.dumps(self._holders), self._session.replica_id, self.incarnation),
+            )
+        connection.close()
 
 
 def _replica_id(connection: Connection, replica: Replica) -> int:
@@ -158,8 +171,11 @@ def _number(found: Row | None) -> int:
     return 0 if found is None else int(found[0])
 
 
-def _take_over(place: Place, connection: Connection, replica: Replica, replica_id: int) -> int:
-    """Terminates the predecessor's connection and takes the next incarnation."""
+def _take_over(place: Place, connection: Connection, replica: Replica, replica_id: int) -> tuple[int, list[Holder]]:
+    """Terminates the predecessor's connection and takes the next incarnation.
+
+    Also gives the earlier holders whose processes may still live: outside systems they can still reach.
+    """
     deadline = time.monotonic() + _PATIENCE_S
     connection.execute(f"SELECT pg_terminate_backend(activity.pid) {_RECORDED}".encode(), (replica_id,))
     while connection.execute(f"SELECT 1 {_RECORDED}".encode(), (replica_id,)).fetchone():
@@ -169,9 +185,22 @@ def _take_over(place: Place, connection: Connection, replica: Replica, replica_i
                 f"{_PATIENCE_S:.0f} seconds. Look at pg_stat_activity on the server, then start again."
             )
         time.sleep(0.005)
-    found = connection.execute(
-        "UPDATE replicas SET incarnation = incarnation + 1, backend_pid = pg_backend_pid(), backend_start = "
-        "(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()) WHERE id = %s RETURNING incarnation",
-        (replica_id,),
-    ).fetchone()
-    return _number(found)
+    this = [*Process.current(), socket.gethostname()]
+    with connection.transaction():
+        found = connection.execute("SELECT holders FROM replicas WHERE id = %s FOR UPDATE", (replica_id,)).fetchone()
+        holders = [holder for holder in json.loads(found[0] if found else "[]") if not _is_dead(holder)]
+        taken = connection.execute(
+            "UPDATE replicas SET incarnation = incarnation + 1, backend_pid = pg_backend_pid(), backend_start = "
+            "(SELECT backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid()), holders = %s "
+            "WHERE id = %s RETURNING incarnation",
+            (json.dumps([*holders, this]), replica_id),
+        ).fetchone()
+    return _number(taken), holders
+
+
+def _is_dead(holder: Holder) -> bool:
+    """Whether a process is known to be gone: one of another machine never is."""
+    process, machine = Process(*holder[:4]), holder[4]
+    if machine != socket.gethostname() or is_elsewhere(process):
+        return False
+    return not is_alive(process)

@@ -22,7 +22,8 @@ TABLES = f"""
 CREATE TABLE log (format int4 NOT NULL, log_id text NOT NULL, description text NOT NULL);
 CREATE TABLE replicas (
     id int4 GENERATED ALWAYS AS IDENTITY PRIMARY KEY, operator text NOT NULL, idx int4 NOT NULL,
-    incarnation int8 NOT NULL, backend_pid int4, backend_start timestamptz, UNIQUE (operator, idx));
+    incarnation int8 NOT NULL, backend_pid int4, backend_start timestamptz,
+    holders text NOT NULL DEFAULT '[]', UNIQUE (operator, idx));
 CREATE TABLE ports (
     replica int4, id int4, operator text NOT NULL, idx int4 NOT NULL, name text NOT NULL, PRIMARY KEY (replica, id));
 CREATE TABLE channels (

@@ -336,7 +336,7 @@ class Moves:
             data, offset = item
             position = encode(offset)
             items.append((as_batch(data), position))
-            size += items[-1][0].nbytes
+            size += pa.ipc.get_record_batch_size(items[-1][0])
             if self.around.now() > patience:
                 break  # A slow source: what has come should not wait for what has not.
         self.reading = (move.action, position, reader)

@@ -253,15 +253,15 @@ class ReplicaKernel:
 
         When enough is pending while a commit is under way, moves wait for it: memory is bounded.
         """
-        if self._is_full():
-            self._flush(effects)
-        if not self._is_full() and not self._next_move(effects):
-            self._flush(effects)
-        self._complete(effects)
-
-    def _is_full(self) -> bool:
         settings = self.settings
-        return self.moves_pending >= settings.commit_max or self.bytes_pending >= settings.commit_bytes
+        is_full = self.moves_pending >= settings.commit_max or self.bytes_pending >= settings.commit_bytes
+        if is_full:
+            self._flush(effects)
+            is_full = self.moves_pending > 0  # A commit was under way already.
+        if not is_full and not self._next_move(effects):
+            self._flush(effects)
+        if self.is_finish_durable:
+            self._complete(effects)
 
     def _next_move(self, effects: list[Effect]) -> bool:
         """Begins a move; True when one is under way."""

@@ -8,9 +8,13 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from clew.errors import RunError, RunFailed
 from clew.log.contract import Store
 from clew.model.graph import Capture, Graph
+from clew.model.values import decode
+from clew.operators.collect import Collect, collected
 from clew.runtime import preflight
 from clew.runtime.coordinator import Coordinator
 from clew.runtime.groups import Group
@@ -158,6 +162,7 @@ class Run:
             "error": self.error,
             "seconds": round((self.ended_at or time.time()) - self.began_at, 3),
             "completed": sorted(self._coordinator.completed),
+            "refused": self._coordinator.server.refused,
             "groups": self._final or self._coordinator.reports(),
         }
 
@@ -169,6 +174,23 @@ class Run:
                 host = {key: group[key] for key in ("pid", "starts", "cpu_s", "rss_bytes", "refused") if key in group}
                 found[replica] = {**state, **host}
         return found
+
+    def results(self, operator: str) -> pa.Table:
+        """What a collecting sink has so far: `stream.collect("found")`, then `run.results("found")`."""
+        node = self.graph.nodes.get(operator)
+        if node is None or not isinstance(node.definition, Collect):
+            known = [name for name, each in self.graph.nodes.items() if isinstance(each.definition, Collect)]
+            raise RunError(
+                f"{operator!r} collects no results in pipeline {self.graph.name!r}; those that do are "
+                f"{', '.join(known) or 'none'}. Declare one with stream.collect({operator!r})."
+            )
+        store = self.log.open(self.graph.describe())
+        try:
+            reader = store.reader()
+            rows = [row for each in self.graph.replicas_named(operator) for row in reader.rows(each).state]
+        finally:
+            store.close()
+        return collected((decode(key), decode(value)) for key, value in rows)
 
     def losses(self) -> list[dict[str, Any]]:
         """Every death of a host so far, and how long its recovery took."""

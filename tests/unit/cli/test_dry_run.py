@@ -16,21 +16,22 @@ Run = Callable[..., Any]
 
 KINDS = """
 import clew
+from clew.operators.batch import Batch
 from clew.testing import Outside, scripted
 
 
-class Here(clew.Operator):
+class Here(Batch):
     is_in_driver = True
 
 
-class Asks(clew.Operator):
+class Asks(Batch):
     reads = {"prices": Outside("prices").reader()}
 
 
 pipeline = clew.Pipeline("kinds")
 once = pipeline.source("once", scripted([[{"x": 1}]], replayable=False))
-here = once.operator("here", Here())
-asks = here.operator("asks", Asks(), dead_letters=True)
+here = once.operator("here", Here(1))
+asks = here.operator("asks", Asks(1), dead_letters=True)
 asks.write("checked", Outside("a").writer("checkable"))
 asks.write("again", Outside("b").writer("idempotent"))
 pipeline.group("checked", "again")

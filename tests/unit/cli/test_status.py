@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.store.places import DESCRIPTION, OP3, Place, step
+from tests.store.places import DESCRIPTION, OP3, step
 
+from clew.log.contract import ReplicaLog, Store
 from clew.log.sqlite import SqliteStore
 from clew.model.history import Transaction
 
@@ -20,7 +21,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "sales.log"
 
 
-def work(store: Any, **finished: Any) -> Any:
+def work(store: Store) -> ReplicaLog:
     log = store.open(OP3)
     for number in range(1, 6):
         transaction = step(number)
@@ -34,8 +35,9 @@ def work(store: Any, **finished: Any) -> Any:
 
 def test_a_log_that_this_process_holds(path: Path, run: Run) -> None:
     store = SqliteStore.create(path, DESCRIPTION)
-    work(store)
+    log = work(store)
     told = run("status", path, "--json").json
+    log.close()
     assert (told["pipeline"], told["state"], told["log"], told["log_id"]) == (
         "sales",
         "running",
@@ -74,7 +76,8 @@ def test_a_log_that_this_process_holds(path: Path, run: Run) -> None:
 
 def test_the_same_for_people(path: Path, run: Run) -> None:
     store = SqliteStore.create(path, DESCRIPTION)
-    work(store)
+    log = work(store)
+    log.close()
     store.close()
     result = run("status", path)
     assert result.code == 0
@@ -90,6 +93,7 @@ def test_not_begun_and_finished(path: Path, run: Run) -> None:
     for name in ("OP1", "OP3", "OP4"):
         log = store.open(OP3._replace(operator=name))
         log.commit(Transaction(counters={"finished": 1, "out:out": 4}))
+        log.close()
     store.close()
     told = run("status", path, "--json").json
     assert told["state"] == "finished"
@@ -104,7 +108,8 @@ def test_there_is_no_log(path: Path, run: Run) -> None:
 
 def test_damage_is_exit_code_1(path: Path, run: Run) -> None:
     store = SqliteStore.create(path, DESCRIPTION)
-    work(store)
+    log = work(store)
+    log.close()
     store.close()
     file = path / "OP3.0.db"
     file.write_bytes(b"\0" * file.stat().st_size)
@@ -126,24 +131,3 @@ def test_a_password_is_never_shown(run: Run) -> None:
 
 def test_a_schema_of_a_directory(path: Path, run: Run) -> None:
     assert "only a PostgreSQL log has one" in run("status", path, "--schema", "x").err
-
-
-@pytest.mark.postgres
-def test_a_log_in_postgres(postgres_dsn: str, run: Run) -> None:
-    result = run("status", postgres_dsn)
-    assert result.code == 2
-    assert "holds no log; expected one" in result.err
-    store = Place("postgres", postgres_dsn, "status_one").create()
-    work(store)
-    told = run("status", postgres_dsn, "--json").json
-    assert (told["state"], told["replicas"]["OP3"]["undone_pairs"]) == ("running", 2)
-    assert told["log"].endswith("schema status_one")
-    store.close()
-    other = Place("postgres", postgres_dsn, "status_two").create()
-    other.close()
-    result = run("status", postgres_dsn)
-    assert result.code == 2
-    assert "holds 2 logs: status_one, status_two; expected one. Say which one: --schema NAME." in result.err
-    told = run("status", postgres_dsn, "--schema", "status_one", "--json").json
-    assert told["state"] == "stopped"
-    assert told["replicas"]["OP3"]["holder"]["is_alive"] is False
