@@ -8,6 +8,7 @@ middle: the longest gap between two arrivals, events lost and doubled, and wheth
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import signal
@@ -88,7 +89,7 @@ def once(spark: Any, seconds: float, kill_at_s: float | None, recovery: str = "l
             rows = connection.execute("SELECT id, t, arrived FROM arrivals ORDER BY arrived").fetchall()
         losses = run.losses()
     late = sorted(1000 * (arrived - t) for _, t, arrived in rows)
-    gaps = [after - before for (_, _, before), (_, _, after) in zip(rows, rows[1:], strict=False)]
+    gaps = [after - before for (_, _, before), (_, _, after) in itertools.pairwise(rows)]
     ids = [number for number, _, _ in rows]
     result: dict[str, Any] = {
         "workload": "W2" if kill_at_s is None else "W3",

@@ -1,4 +1,4 @@
-"""Workload 4: a slow chain. An event of 10 KB every 30 ms; A takes 5 ms; B collects 2, takes 10 ms; C collects 50, writes a row.
+"""Workload 4, a slow chain: an event of 10 KB every 30 ms; A takes 5 ms, B collects 2 and takes 10 ms, C collects 50.
 
 Run with the log, without it, and with the log and kill -9 of C's process in the middle, in turns on one Spark: total
 time, the ratios, rows lost or doubled in the SQLite table, and how late after its time the latest row came.

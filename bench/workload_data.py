@@ -1,7 +1,7 @@
 """The data of the four workloads: sales-like records in files, and a live emitter that is a process of its own.
 
-As a program it is the emitter: `python bench/workload_data.py DIRECTORY --count 2000 --interval 0.01` appends JSON lines to
-`log.jsonl` in the directory, each with its number, the moment at which it was written, and a payload.
+As a program it is the emitter: `python bench/workload_data.py DIRECTORY --count 2000 --interval 0.01` appends JSON
+lines to `log.jsonl` in the directory, each with its number, the moment at which it was written, and a payload.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ def test_the_documented_example_runs(spark: SparkSession, tmp_path: Path, monkey
     for item, total in rows_of(tmp_path / "sales.db", "totals"):
         totals[item] = totals.get(item, 0) + total
     assert totals == {f"item-{n}": sum(i % 90 for i in range(n, 2000, 5)) for n in range(5)}
-    assert spark.read.parquet("lake").count() == sum(i % 90 > 80 for i in range(2000))
+    assert spark.read.parquet(str(tmp_path / "lake")).count() == sum(i % 90 > 80 for i in range(2000))
 
 
 @pytest.mark.parametrize("store", ["sqlite", pytest.param("postgres", marks=pytest.mark.postgres)])

@@ -18,7 +18,7 @@ from clew.log.contract import ReplicaRows
 from clew.log.manifest import Manifest, check_same_pipeline
 from clew.log.numbers import Names
 from clew.log.postgres_replica import PostgresReplicaLog, PostgresSession
-from clew.log.postgres_schema import Place, create_schema, read_manifest
+from clew.log.postgres_schema import Connection, Place, create_schema, read_manifest
 from clew.log.sql_reading import read_events, read_rows
 from clew.log.sql_replica import no_directory
 from clew.log.standing import Holder, Standing, read_standing
@@ -99,6 +99,10 @@ class PostgresStore:
         log = PostgresReplicaLog(self._place, replica, _directory(self._bodies, replica), self.threshold)
         self._logs.add(log)
         return log
+
+    def connect(self) -> Connection:
+        """A connection of its own to the database."""
+        return self._place.connect()
 
     def reader(self) -> PostgresReader:
         """Reads all logs."""

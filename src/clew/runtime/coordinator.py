@@ -152,7 +152,7 @@ class Coordinator:
                 "accepted",
                 hosts=self._directory(),
                 predecessor_dead=group.starts > 1 and not group.unburied,
-                cautious=group.loss is not None and group.reason in ("lost", "move", "error"),
+                cautious=group.suspects() if group.loss is not None else [],
                 last_error=group.why if group.reason in ("move", "error") else "",
             )
         )
@@ -193,8 +193,8 @@ class Coordinator:
                 if self.completed >= self.wanted:
                     self._end_all()
             case "died":
-                group.reason, group.why = str(said["reason"]), str(said["why"])
-                self._lost(group, group.reason, group.why)
+                group.culprit = str(said["replica"])
+                self._lost(group, str(said["reason"]), str(said["why"]))
             case "bye":
                 self._farewell(group)
 
@@ -220,6 +220,7 @@ class Coordinator:
             if self.is_over:
                 self._farewell(group)
             else:
+                group.culprit = ""
                 self._lost(group, "lost", f"its process ended, or its connection broke ({reason})")
 
     def _lost(self, group: Group, reason: str, why: str) -> None:

@@ -73,6 +73,8 @@ class Group:
     """How far it was when it last died."""
     reason: str = ""
     why: str = ""
+    culprit: str = ""
+    """The replica that said why, if one did."""
     loss: Loss | None = None
     unburied: list[tuple[Process, str, float]] = field(default_factory=list)
     """Hosts that were lost and may still live: process, machine, when."""
@@ -94,6 +96,12 @@ class Group:
     def is_in_move(self) -> bool:
         """Whether it was in the middle of user code when it was last heard."""
         return any(each["move_s"] > 0 for each in self._states())
+
+    def suspects(self) -> list[str]:
+        """The replicas that begin with caution: the one that failed, or all when nobody knows which."""
+        if self.reason in ("move", "error") and self.culprit in map(str, self.replicas):
+            return [self.culprit]
+        return list(map(str, self.replicas)) if self.reason in ("lost", "error") else []
 
     def _states(self) -> list[dict[str, Any]]:
         return list(self.report.get("replicas", {}).values())

@@ -193,7 +193,7 @@ class Host:
                 or bool(getattr(logs[replica], "is_predecessor_dead", False))
             )
             are_dead.append(is_dead)
-            running.start(is_dead, bool(answer.get("cautious")), str(answer.get("last_error", "")))
+            running.start(is_dead, str(replica) in answer["cautious"], str(answer.get("last_error", "")))
         self.is_alone = all(are_dead)
         self.loop.soon(self._dial)
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from clew.errors import RunError, RunFailed
+from clew.log.claim import Claim, claim
 from clew.log.contract import Store
 from clew.model.graph import Capture, Graph
 from clew.model.values import decode
@@ -47,17 +48,21 @@ def start(graph: Graph, spark: SparkSession | None, options: Options) -> Run:
         preflight.check_session(session)
     is_own = session is None
     store = place.open(graph.describe())
+    claimed = None
     try:
+        claimed = claim(store)
         if session is None:
             session = local_session(graph.name, len(groups))
         preflight.check_slots(session, groups, needs_jobs)
         preflight.check_machines(session, place, options.bind)
     except BaseException:
+        if claimed is not None:
+            claimed.release()
         store.close()
         if is_own and session is not None:
             session.stop()
         raise
-    return Run(graph, session, is_own, options, place, store, groups, nodes)
+    return Run(graph, session, is_own, options, place, store, claimed, groups, nodes)
 
 
 def groups_of(graph: Graph) -> list[Group]:
@@ -85,6 +90,7 @@ class Run:
         options: Options,
         place: LogPlace,
         store: Store,
+        claimed: Claim,
         groups: list[Group],
         nodes: Mapping[str, bytes],
     ) -> None:
@@ -92,6 +98,7 @@ class Run:
         self.spark = spark
         self.log = place
         self.store = store
+        self._claim = claimed
         self.id = secrets.token_hex(4)
         self.began_at = time.time()
         self.ended_at: float | None = None
@@ -217,6 +224,7 @@ class Run:
         self._coordinator.close()
         self.ended_at = time.time()
         self.store.close()
+        self._claim.release()
         if self._is_own_session:
             self.spark.stop()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -54,11 +55,11 @@ def log_place(log: Any, pipeline: str, recovery: str, log_id: str) -> LogPlace:
     if isinstance(log, LogPlace):
         return log
     if log is None:
-        return LogPlace("sqlite", f"{pipeline}.log")
+        return LogPlace("sqlite", os.path.abspath(f"{pipeline}.log"))  # Hosts may run in other directories.
     text = str(log)
     if text.startswith(("postgresql://", "postgres://")) or (isinstance(log, str) and "dbname=" in text):
         return LogPlace("postgres", text, {"schema": pipeline.replace("-", "_").lower()})
-    return LogPlace("sqlite", text)
+    return LogPlace("sqlite", os.path.abspath(text))
 
 
 @dataclass(frozen=True)
