@@ -1,4 +1,4 @@
-"""A driver in a process of its own: `python -m tests.spark.child ORDER` runs a pipeline and says on each line how it is.
+"""A driver in a process of its own: `python -m tests.spark.child ORDER` runs a pipeline and says how it goes, by line.
 
 The order is JSON: which pipeline of which test module, with which arguments, on which master with which settings, which
 log. The last line says how it ended. Ctrl-C is what it is for any script: an interrupt of `run`.

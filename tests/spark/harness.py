@@ -122,7 +122,7 @@ class Followed:
         return "\n".join(lines)
 
     def dump(self) -> None:
-        """Makes every process write the stacks of its threads to the standard error output, and ends the hosts by it."""
+        """Makes every process write the stacks of its threads to the standard error output; the hosts end by it."""
         faulthandler.dump_traceback(sys.stderr, all_threads=True)
         for group in self.status()["groups"].values():
             pid = group["pid"]

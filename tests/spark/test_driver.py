@@ -1,4 +1,4 @@
-"""The driver dies, is interrupted or stopped: nothing is left running, and the same pipeline goes on from the same log."""
+"""The driver dies, is interrupted or stopped: nothing is left running, and the same pipeline goes on from its log."""
 
 from __future__ import annotations
 
@@ -82,6 +82,6 @@ def test_a_log_of_another_pipeline_is_refused(spark: SparkSession, tmp_path: Pat
     other = clew.Pipeline("sales")
     orders = other.source("orders", pipelines.Steady(20, 1000.0, pipelines.gate_of(tmp_path)))
     orders.write("elsewhere", clew.sqlite(tmp_path / "sales.db", "elsewhere", create=True))
-    with pytest.raises(LogOfAnotherPipeline, match="operator 'hourly'.*nothing in the pipeline"):
+    with pytest.raises(LogOfAnotherPipeline, match=r"operator 'hourly'.*nothing in the pipeline"):
         other.run(spark, log=tmp_path / "log")
     assert pipelines.sales_found(tmp_path) == before

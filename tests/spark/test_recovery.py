@@ -185,7 +185,7 @@ def test_the_gap_at_the_sink_is_measured(
     gap = max(late - early for early, late in zip(moments[first - 1 :], moments[first:], strict=False))
     with capsys.disabled():
         print(
-            f"\n  {victim} killed: nothing was written for {gap:.2f} s; {watch.run.losses()[0]['recovery_s']} s to recover"
+            f"\n  {victim} killed: nothing was written for {gap:.2f} s; losses: {watch.run.losses()[0]['recovery_s']} s"
         )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from clew.errors import ClewError
 from clew.log.postgres import PostgresStore, open_postgres
 from clew.log.postgres_schema import Place, log_schemas
@@ -21,7 +23,8 @@ def shown(place: LogPlace) -> str:
         return "none"
     if place.kind == "postgres":
         return str(Place(place.where, str(place.options["schema"])))
-    return place.where
+    path = Path(place.where).absolute()
+    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else place.where
 
 
 def open_log(log: str, schema: str | None) -> tuple[SqliteStore | PostgresStore, str]:

@@ -110,6 +110,17 @@ class Caution:
         return self.moves_left <= 0 and not any(place.startswith(FOLD) for place in self.marks)
 
 
+def changed_marks(counters: Mapping[str, int]) -> tuple[set[str], set[str]]:
+    """The places whose marks begin, and those whose marks end, with these rows.
+
+    >>> changed_marks({"attempt:fold/0": 0, "attempt:generate": 1, "attempt:generate:size": 1, "order": 7})
+    ({'generate'}, {'fold/0'})
+    """
+    rows = {name.removeprefix(_PREFIX): tries for name, tries in counters.items() if name.startswith(_PREFIX)}
+    begun = {place for place, tries in rows.items() if tries and ":" not in place}
+    return begun, {place for place, tries in rows.items() if not tries and ":" not in place}
+
+
 def has_marks(counters: Mapping[str, int]) -> bool:
     """Whether a log holds a mark that has not ended."""
     return any(name.startswith(_PREFIX) for name in counters) and bool(_marks(counters))

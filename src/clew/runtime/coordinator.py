@@ -132,7 +132,8 @@ class Coordinator:
         if said["type"] != "register" or group is None:
             raise BadFrame("the first message of a host must register it")
         link = Link(self.loop, connection)
-        if self.is_over or group.link is not None:
+        is_stale = said.get("submission") != group.submission  # Spark tries on its own what was given up already.
+        if self.is_over or group.link is not None or is_stale:
             link.send(message("refused", why="the run is over" if self.is_over else "another host has the group"))
             self.loop.after(1.0, lambda: link.close())
             return
@@ -243,8 +244,8 @@ class Coordinator:
             )
         elif group.tries > self.restarts_max:
             self.fail(
-                f"{group.name} died {group.tries} times in a row without getting anything done; the last time: {why}. "
-                f"Everything committed is in the log; mend the cause and run the pipeline again with the same log."
+                f"{group.name} died {group.tries} times in a row without getting anything done; the last time: "
+                f"{why.rstrip('.')}. Everything committed is in the log; mend the cause and run the pipeline again with the same log."
             )
         else:
             self.cancel(group, submission)

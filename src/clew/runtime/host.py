@@ -17,7 +17,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import BadFrame, ClewError, Fenced, LogError, RunError
+from clew.errors import BadFrame, ClewError, Fenced, LogError, NotAuthentic, RunError
 from clew.log.contract import Store
 from clew.log.processes import Process
 from clew.model.driver import InDriver
@@ -32,6 +32,7 @@ from clew.runtime.loop import Loop
 from clew.runtime.replica import RunningReplica
 from clew.runtime.server import Server
 from clew.runtime.spec import HostSpec
+from clew.runtime.turns import Turn
 from clew.runtime.ways import LinkWay, LocalWay
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 _TICK_S = 0.05
 _FULL_TICK_EVERY = 10
+_AGAIN_S = 0.2
+"""How long to wait before the coordinator is called again."""
 
 
 class Host:
@@ -129,12 +132,19 @@ class Host:
             address=spec.bind if spec.bind not in ("0.0.0.0", "::") else _own_address(spec.coordinator),
             token=self.token,
         )
-        try:
-            sock = server.call(spec.coordinator, spec.secret, first)
-        except (OSError, ClewError) as error:
-            raise RunError(
-                f"host {spec.name} cannot reach its coordinator at {spec.coordinator[0]}:{spec.coordinator[1]}: {error}"
-            ) from error
+        deadline = time.monotonic() + spec.timing.orphan_s
+        while True:
+            try:
+                sock = server.call(spec.coordinator, spec.secret, first)
+                break
+            except (OSError, ClewError) as error:
+                if time.monotonic() < deadline and not isinstance(error, NotAuthentic):
+                    time.sleep(_AGAIN_S)  # A busy machine may take its time.
+                    continue
+                raise RunError(
+                    f"host {spec.name} cannot reach its coordinator at {spec.coordinator[0]}:{spec.coordinator[1]}: "
+                    f"{error}"
+                ) from error
         link = self.coordinator = Link(self.loop, sock)
         link.on_frame = self._on_control
         link.on_closed = self._on_coordinator_lost
@@ -186,7 +196,9 @@ class Host:
             message("opened", incarnations={str(replica): log.incarnation for replica, log in logs.items()})
         )
         are_dead: list[bool] = []
+        shared = threading.Lock()
         for replica, running in self.replicas.items():
+            running.turn = Turn(shared) if len(self.replicas) > 1 else None
             is_dead = (
                 self.is_alone
                 or bool(answer.get("predecessor_dead"))

@@ -33,6 +33,7 @@ from clew.protocol.source import SourceKernel
 from clew.runtime.counts import Counts
 from clew.runtime.outside import OutsideWorld
 from clew.runtime.threads import Worker
+from clew.runtime.turns import Turn
 
 _PATIENCE_S = 30.0
 SLOW_COMMIT_S = 0.004
@@ -114,6 +115,8 @@ class RunningReplica:
         self._commit_lock = threading.Lock()
         self._commit_s = 0.0
         self._surveyed_at = 0.0
+        self.turn: Turn | None = None
+        """Shared with the other cautious replicas of the host, if there are any."""
         self.move_since: float | None = None
         """Since when a move is under way, by the monotonic clock."""
         self.is_ended = False
@@ -349,10 +352,14 @@ class RunningReplica:
 
     def _commit(self, commit: does.Commit) -> was.Committed:
         transaction = commit.transaction
+        if self.turn is not None:
+            self.turn.before(transaction.counters, lambda: self.is_ended)
         begin = time.monotonic()
         with self._commit_lock:
             self.log.stage(transaction)
             self.log.commit(transaction)
+        if self.turn is not None:
+            self.turn.after()
         seconds = time.monotonic() - begin
         self._commit_s += (seconds - self._commit_s) / 8
         self.counts.commits += 1
