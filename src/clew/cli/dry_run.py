@@ -168,7 +168,7 @@ def _print(plan: dict[str, Any], out: TextIO) -> None:
     slots = plan["slots"]
     kept = " and one kept for DataFrame jobs" if slots["kept_for_dataframe_jobs"] else ""
     print(
-        f"\ntask slots needed: {slots['needed']}, one for each of {slots['hosts']} hosts{kept}; "
+        f"\ntask slots needed: {slots['needed']}, one for each host ({slots['hosts']}){kept}; "
         f"without a master: {slots['local_master']}",
         file=out,
     )

@@ -44,6 +44,7 @@ def add_to(commands: Any) -> None:
 def run(args: argparse.Namespace, out: TextIO) -> int:
     """Runs the command."""
     settings = dict(map(_setting, args.conf))
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # The file may make a session of its own.
     graph = load(args.file)
     place = log_place(args.log, graph.name, args.recovery, "")
     options = Options(args.log, args.recovery, args.restarts, args.bind)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from clew.cli.interrupt import handlers_kept
+from clew.errors import UnsuitableSpark
 from clew.runtime.session import active_session, local_session, session_on
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ def spark_session(
     """A session with so many slots on this machine, or on a master; the user's own, if the file has made one."""
     with handlers_kept(), _words_to(say):
         session = active_session()
+        if session is not None and (master is not None or settings):
+            raise UnsuitableSpark(
+                "--master or --conf was given, and the file has made a Spark session of its own, which cannot be "
+                "changed any more. Leave out the options, or the session."
+            )
         if session is None and master is None:
             session = local_session(pipeline, slots, settings)
         elif session is None:

@@ -47,7 +47,9 @@ class FrameOperator(InDriver, Counted):
     def open(self, ctx: Context) -> None:
         """Nothing is waiting; a session must be there."""
         super().open(ctx)
-        _ = self.spark
+        if not self._known.has_session:
+            _ = self.spark
+            self._known.has_session = True
 
     def apply(self, batches: list[pa.RecordBatch], ctx: Context) -> Iterable[tuple[str, Any]]:
         """The rows of the result, as one event or several."""
@@ -117,6 +119,7 @@ class _Known:
     """Results of a simulation: thousands of its runs ask for the same few, and each is computed once."""
 
     def __init__(self) -> None:
+        self.has_session = False
         self._results: dict[bytes, pa.Table] = {}
 
     def __deepcopy__(self, memo: dict[int, Any]) -> _Known:

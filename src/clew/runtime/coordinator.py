@@ -245,7 +245,8 @@ class Coordinator:
         elif group.tries > self.restarts_max:
             self.fail(
                 f"{group.name} died {group.tries} times in a row without getting anything done; the last time: "
-                f"{why.rstrip('.')}. Everything committed is in the log; mend the cause and run the pipeline again with the same log."
+                f"{why.rstrip('.')}. Everything committed is in the log; mend the cause and run the pipeline again "
+                f"with the same log."
             )
         else:
             self.cancel(group, submission)

@@ -15,6 +15,8 @@ HEADER = struct.Struct(">IB")
 LIMIT = 1 << 31
 """No frame is longer than this; an event with more bytes must be split by its operator."""
 _ROOM = 1 << 18
+_KEPT_MAX = 1 << 22
+"""A buffer that a large frame has made larger than this is given back."""
 
 
 def frame(kind: int, payload: bytes) -> bytes:
@@ -50,6 +52,8 @@ class FrameReader:
         """Where the next bytes may be put; `filled` says how many were."""
         if self._begin == self._end:
             self._begin = self._end = 0
+            if len(self._buffer) > _KEPT_MAX:
+                self._buffer = bytearray(_ROOM)
         if self._end == len(self._buffer) or (self._begin > _ROOM and self._begin > len(self._buffer) // 2):
             self._make_room()
         return memoryview(self._buffer)[self._end :]

@@ -23,8 +23,7 @@ def serve(spec: HostSpec, rows: Iterable[Any]) -> Iterator[str]:
     sys.setswitchinterval(0.001)
     host = Host(spec)
     reason, _, _ = host.run()
-    if reason in ("end", "refused"):
-        host.close()
+    if reason in ("end", "refused") and host.close():
         yield reason
         return
     time.sleep(_FAREWELL_S)  # What it said to the coordinator should arrive.

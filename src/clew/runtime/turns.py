@@ -1,8 +1,8 @@
 """Turns: the replicas of one host that work with caution attempt one thing at a time.
 
-A process that dies takes all its replicas with it, and each successor looks at its own attempting mark. If two marks were
-durable at once, an innocent neighbour would be charged with a try. So a replica takes the turn before it commits a
-mark and gives it back when the mark has ended, durably.
+A process that dies takes all its replicas with it, and each successor looks at its own attempting mark. If two marks
+were durable at once, an innocent neighbour would be charged with a try. So a replica takes the turn before it commits
+a mark and gives it back when the mark has ended, durably.
 """
 
 from __future__ import annotations

@@ -92,7 +92,8 @@ def try_all(
     if not calm.is_good:
         tally.failed = tally.found = calm
         return tally
-    with _runner(run, jobs) as run_many:
+    is_forking = not graph.in_driver  # A child that was forked cannot use its parent's Spark.
+    with _runner(run, jobs if is_forking else 1) as run_many:
         for report in run_many(schedules(calm.points, run)):
             tally.runs += 1
             tally.restarts += report.restarts

@@ -52,7 +52,7 @@ def test_the_sales_pipeline(run: Run) -> None:
         "hourly    Spark task         1  out",
         "orders: reads in, replayable: read again from the last offset in the log",
         "report: writes to (conditional), exactly once, always",
-        "task slots needed: 5, one for each of 5 hosts; without a master: local[7]",
+        "task slots needed: 5, one for each host (5); without a master: local[7]",
         "lineage: orders.out to hourly.out",
         "log: sales.log (is made by the run)",
     ):

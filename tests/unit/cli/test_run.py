@@ -42,6 +42,7 @@ def no_spark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setattr(command, "spark_session", starts)
     monkeypatch.setenv("PYTHONPATH", "")
+    monkeypatch.setenv("PYSPARK_PYTHON", sys.executable)
     monkeypatch.chdir(tmp_path)
 
 
