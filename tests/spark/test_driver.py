@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,30 +21,28 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-def order(directory: Path, **more: Any) -> dict[str, Any]:
-    return {
-        "pipeline": "sales",
-        "directory": str(directory),
-        "log": str(directory / "log"),
-        "master": "local[7]",
-        **more,
-    }
+def order(directory: Path, log: str) -> dict[str, Any]:
+    return {"pipeline": "sales", "directory": str(directory), "log": log, "master": "local[7]"}
 
 
-def run_to_the_end(spark: SparkSession, directory: Path) -> None:
+def run_to_the_end(spark: SparkSession, directory: Path, log: str) -> None:
     """Runs the same pipeline on the same log, and looks at what both runs have written together."""
     pipelines.gate_of(directory).touch()
-    run = pipelines.sales(directory, per_second=1000.0).run(spark, log=directory / "log", blocking=False, tuning=BRISK)
+    run = pipelines.sales(directory, per_second=1000.0).run(spark, log=log, blocking=False, tuning=BRISK)
     with Watch(run) as watch:
         assert watch.finish().state == "completed"
     assert pipelines.sales_found(directory) == pipelines.sales_expected()
 
 
-@pytest.mark.parametrize("how", ["killed", "interrupted"])
+@pytest.mark.parametrize(
+    ("how", "store"),
+    [("killed", "sqlite"), ("interrupted", "sqlite"), pytest.param("killed", "postgres", marks=pytest.mark.postgres)],
+)
 def test_a_driver_that_is_gone_leaves_nothing_and_another_goes_on(
-    spark: SparkSession, tmp_path: Path, how: str
+    spark: SparkSession, tmp_path: Path, how: str, store: str, request: pytest.FixtureRequest
 ) -> None:
-    with Driver(order(tmp_path)) as driver:
+    log = str(tmp_path / "log") if store == "sqlite" else request.getfixturevalue("dsn")
+    with Driver(order(tmp_path, log)) as driver:
         driver.started()
         driver.passes("report", 5)
         left = [driver.process.pid, *driver.hosts()]
@@ -54,12 +53,12 @@ def test_a_driver_that_is_gone_leaves_nothing_and_another_goes_on(
             os.kill(driver.process.pid, signal.SIGKILL)
             wait_until("the driver is gone", lambda: driver.is_over)
         else:
-            os.kill(driver.process.pid, signal.SIGINT)
+            os.killpg(driver.process.pid, signal.SIGINT)  # As a terminal does, to all that it has started.
             assert driver.finish()["state"] == "interrupted"
             assert driver.process.returncode == 130
         wait_until(f"nothing is left of {left}", lambda: not any(map(is_there, left)), limit_s=30)
     assert pipelines.sales_found(tmp_path) != pipelines.sales_expected()
-    run_to_the_end(spark, tmp_path)
+    run_to_the_end(spark, tmp_path, log)
 
 
 def test_a_stopped_run_goes_on(spark: SparkSession, tmp_path: Path) -> None:
@@ -72,7 +71,38 @@ def test_a_stopped_run_goes_on(spark: SparkSession, tmp_path: Path) -> None:
         assert {group["state"] for group in run.status()["groups"].values()} == {"ended"}
         tracker = spark.sparkContext.statusTracker()
         wait_until("Spark has no job left", lambda: not tracker.getActiveJobsIds())  # noqa: B023
-    run_to_the_end(spark, tmp_path)
+    run_to_the_end(spark, tmp_path, str(tmp_path / "log"))
+
+
+class Endless(clew.Operator):
+    """Never comes to the end of its first move."""
+
+    def __init__(self, note: Path) -> None:
+        self.note = note
+
+    def assign(self, event: clew.Event, ctx: clew.Context) -> tuple[()]:
+        self.note.write_text(str(os.getpid()))
+        while True:
+            time.sleep(1)
+
+    def update(self, input_set: Any, event: clew.Event, note: Any = None) -> None:
+        raise AssertionError("no event gets that far")
+
+    def generate(self, input_sets: Any, ctx: clew.Context) -> Any:
+        raise AssertionError("no event gets that far")
+
+
+def test_a_stop_ends_a_move_that_does_not(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = clew.Pipeline("endless")
+    orders = pipeline.source("orders", pipelines.Steady(50, 1000.0, pipelines.gate_of(tmp_path)))
+    orders.operator("endless", Endless(tmp_path / "note"))
+    run = pipeline.run(spark, log=tmp_path / "log", blocking=False, tuning=BRISK)
+    with Watch(run) as watch:
+        watch.until("the move has begun", lambda: (tmp_path / "note").exists() and (tmp_path / "note").read_text())
+        run.stop()
+    assert run.state == "stopped"
+    pid = int((tmp_path / "note").read_text())
+    wait_until("its process is gone", lambda: not is_there(pid), limit_s=60)
 
 
 def test_a_log_of_another_pipeline_is_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def test_with_postgresql_a_process_that_comes_back_changes_nothing(
                 os.kill(paused, signal.SIGKILL)
         pipelines.gate_of(tmp_path).touch()
         watch.finish()
-    assert [(loss["group"], loss["reason"], loss["pid"]) for loss in run.losses()] == [(group, "hung", paused)]
+    assert (group, "hung", paused) in [(loss["group"], loss["reason"], loss["pid"]) for loss in run.losses()]
     assert found(tmp_path) == expected()
 
 
@@ -148,7 +148,7 @@ def test_with_sqlite_the_successor_ends_the_paused_process_first(
         assert not is_there(paused)
         pipelines.gate_of(tmp_path).touch()
         watch.finish()
-    assert [(loss["group"], loss["reason"], loss["pid"]) for loss in run.losses()] == [(group, "hung", paused)]
+    assert (group, "hung", paused) in [(loss["group"], loss["reason"], loss["pid"]) for loss in run.losses()]
     assert found(tmp_path) == expected()
 
 

@@ -104,7 +104,7 @@ def test_the_writer_knows_what_is_in_and_overwrites_what_is_torn(spark: SparkSes
 
 
 def test_types_that_spark_lacks_become_larger_ones(spark: SparkSession) -> None:
-    from clew.model.frames import as_frame
+    from clew.model.dataframes import as_frame
 
     table = pa.table({"small": pa.array([255], pa.uint8()), "large": pa.array([2**64 - 1], pa.uint64())})
     assert [str(value) for value in as_frame(spark, table).first() or ()] == ["255", str(2**64 - 1)]

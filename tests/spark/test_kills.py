@@ -25,7 +25,7 @@ def kill_each_in_turn(watch: Watch, names: tuple[str, ...], source: str, apart: 
     pipelines.gate_of(directory).touch()
     run = watch.finish()
     assert run.state == "completed"
-    assert {(loss["group"], loss["pid"]) for loss in run.losses()} == set(watch.killed)
+    assert {(loss["group"], loss["pid"]) for loss in run.losses()} >= set(watch.killed)
     assert [name for name, _ in watch.killed] == list(names)
 
 

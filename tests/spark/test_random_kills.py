@@ -47,7 +47,12 @@ def kill_at_random(run: Run, names: tuple[str, ...], kills: int, seed: int, dire
         watch.finish()
     deaths = Counter(name for name, _ in watch.killed)
     gaps = sorted(loss["recovery_s"] for loss in run.losses() if loss["recovery_s"] is not None)
-    print(f"killed: {dict(deaths)}; recoveries: median {gaps[len(gaps) // 2]} s, longest {gaps[-1]} s")
+    reasons = Counter(loss["reason"] for loss in run.losses())
+    print(f"killed: {dict(deaths)}; losses: {dict(reasons)}")
+    print(f"recoveries: median {gaps[len(gaps) // 2]} s, longest {gaps[-1]} s")
+    for loss in run.losses():
+        if loss["reason"] != "lost":
+            print(f"not killed here: {loss}")
     return run
 
 

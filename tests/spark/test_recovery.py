@@ -268,6 +268,7 @@ def putting(path: Path, marker: Path) -> clew.WriteConnection:
         pytest.param("conditional postgres", marks=pytest.mark.postgres),
         "checkable, done",
         "checkable, not done",
+        pytest.param("checkable, with a PostgreSQL log", marks=pytest.mark.postgres),
         "idempotent",
     ],
 )
@@ -289,7 +290,8 @@ def test_a_crash_between_a_write_and_its_mark(
     pipeline = clew.Pipeline("dying")
     numbers = pipeline.source("numbers", pipelines.Steady(COUNT, 1000.0, pipelines.gate_of(tmp_path), number_rows))
     numbers.write("report", connection)
-    with Watch(pipeline.run(spark, log=tmp_path / "log", blocking=False, tuning=BRISK)) as watch:
+    log = request.getfixturevalue("dsn") if kind.endswith("PostgreSQL log") else tmp_path / "log"
+    with Watch(pipeline.run(spark, log=log, blocking=False, tuning=BRISK)) as watch:
         run = watch.finish()
     assert marker.exists()
     assert [(loss["group"], loss["reason"]) for loss in run.losses()] == [("report", "lost")]

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from clew.connect.settings import counted
 from clew.errors import BuildError, OutsideError
+from clew.model.dataframes import events_of, words_of
 from clew.model.driver import InDriver
-from clew.model.frames import events_of, words_of
 from clew.model.source import Source
 
 if TYPE_CHECKING:

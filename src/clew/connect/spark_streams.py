@@ -26,8 +26,8 @@ import pyarrow as pa
 from clew.connect.settings import counted
 from clew.connect.spark_frames import Frame, maker
 from clew.errors import BuildError, MoveError, OutsideError
+from clew.model.dataframes import events_of, words_of
 from clew.model.driver import InDriver
-from clew.model.frames import events_of, words_of
 from clew.model.operator import Context
 from clew.model.source import Source
 

@@ -15,8 +15,8 @@ import pyarrow as pa
 from clew.connect.settings import counted
 from clew.errors import BuildError, OutsideError
 from clew.model.connection import Kind, WriteAction, WriteConnection
+from clew.model.dataframes import as_frame, words_of
 from clew.model.driver import InDriver
-from clew.model.frames import as_frame, words_of
 
 COLUMN = "clew_action"
 """The partition column that whoever reads the whole place finds beside the records."""

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from clew.errors import BuildError, MoveError, OutsideError
+from clew.model.dataframes import as_frame, events_of, words_of
 from clew.model.driver import InDriver
-from clew.model.frames import as_frame, events_of, words_of
 from clew.model.operator import Context
 from clew.operators.counted import Counted
 from clew.operators.shape import check_function, some, together

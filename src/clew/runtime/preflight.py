@@ -8,6 +8,7 @@ import sys
 import sysconfig
 import time
 from collections.abc import Iterable
+from importlib import metadata
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PATIENCE_S = 30.0
+_REMEDY = (
+    "Install the same Clew and Python there, or say which Python to use before the session is made: on one machine, "
+    "os.environ['PYSPARK_PYTHON'] = sys.executable."
+)
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
@@ -47,6 +52,37 @@ def check_session(spark: Any) -> None:
         raise UnsuitableSpark(
             "spark.python.worker.killOnIdleTimeout is on: Spark would kill hosts, which give no rows until the "
             "pipeline ends. Set it to false for this session."
+        )
+
+
+def check_workers(spark: SparkSession) -> None:
+    """Raises if the Python in which Spark runs tasks cannot host operators; a small job asks it."""
+    context = spark.sparkContext
+    if context.getConf().get("spark.python.daemon.module") == "clew.runtime.daemon":
+        return  # It could not have started without Clew.
+    here = metadata.version("clew")
+
+    def version_there(_: int) -> str:
+        from importlib import metadata
+
+        try:
+            return metadata.version("clew")
+        except metadata.PackageNotFoundError:
+            return "none"
+
+    try:
+        there = context.parallelize([0], 1).map(version_there).collect()[0]
+    except Exception as error:
+        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+        telling = [line for line in lines if "Error" in line or "MISMATCH" in line]
+        raise UnsuitableSpark(
+            f"a first small Python job on {context.master}, run by {context.pythonExec!r}, failed: "
+            f"{(telling or lines)[-1]}. {_REMEDY}"
+        ) from error
+    if there != here:
+        raise UnsuitableSpark(
+            f"the driver has Clew {here}; where {context.master} runs tasks, {context.pythonExec!r} has {there}. "
+            f"{_REMEDY}"
         )
 
 

@@ -54,6 +54,7 @@ def start(graph: Graph, spark: SparkSession | None, options: Options) -> Run:
         if session is None:
             session = local_session(graph.name, len(groups))
         preflight.check_slots(session, groups, needs_jobs)
+        preflight.check_workers(session)
         preflight.check_machines(session, place, options.bind)
     except BaseException:
         if claimed is not None:
