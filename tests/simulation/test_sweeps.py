@@ -53,9 +53,20 @@ def test_one_fault_at_every_point_with_no_room_to_spare(name: str, counted: Call
 
 @pipelines
 def test_two_crashes_at_every_pair_of_points(name: str, counted: Callable[..., None]) -> None:
+    """Before an effect is nearly the same as after the one before it: here in turns, in the soak both."""
+    two_crash_sweep(name, [(FaultKind.CRASH, FaultKind.AFTER)[list(PIPELINES).index(name) % 2]], counted)
+
+
+@pytest.mark.soak
+@pipelines
+def test_two_crashes_of_both_kinds_at_every_pair_of_points(name: str, counted: Callable[..., None]) -> None:
+    two_crash_sweep(name, [FaultKind.CRASH, FaultKind.AFTER], counted)
+
+
+def two_crash_sweep(name: str, kinds: list[FaultKind], counted: Callable[..., None]) -> None:
     case = PIPELINES[name]
     runs = points = 0
-    for kind in (FaultKind.CRASH, FaultKind.AFTER):
+    for kind in kinds:
         tally = try_all(
             name,
             case.graph("small"),

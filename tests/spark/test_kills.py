@@ -10,6 +10,7 @@ from tests.spark import pipelines
 from tests.spark.harness import BRISK, Watch
 
 import clew
+from clew.errors import RunFailed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,3 +59,21 @@ def test_a_run_without_kills_agrees_with_what_is_expected(spark: SparkSession, t
         pipeline: clew.Pipeline = build(tmp_path, per_second=2000.0)
         pipeline.run(spark, log=tmp_path / f"{pipeline.name}.log")
         assert found(tmp_path) == expected()
+
+
+def test_operators_that_share_a_process_die_and_come_back_together(spark: SparkSession, tmp_path: Path) -> None:
+    pipeline = pipelines.sales(tmp_path)
+    pipeline.group("hourly", "report")
+    pipeline.group("orders", "totals", "archive")
+    with Watch(pipeline.run(spark, log=tmp_path / "log", blocking=False, tuning=BRISK)) as watch:
+        names = ("hourly+report", "orders+totals+archive", "hourly+report", "orders+totals+archive")
+        kill_each_in_turn(watch, names, "orders", 100, tmp_path)
+    assert pipelines.sales_found(tmp_path) == pipelines.sales_expected()
+
+
+def test_a_run_without_protection_ends_with_its_first_death(spark: SparkSession, tmp_path: Path) -> None:
+    with Watch(pipelines.sales(tmp_path).run(spark, recovery="off", blocking=False, tuning=BRISK)) as watch:
+        watch.passes("report", 3)
+        watch.kill("totals")
+        with pytest.raises(RunFailed, match=r"the host of totals ended .* Run it with recovery='log'"):
+            watch.finish()

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.spark import pipelines
-from tests.spark.harness import Driver, is_there, parent_of, wait_until
+from tests.spark.harness import Driver, Watch, is_there, parent_of, wait_until
 
 import clew
-from clew.errors import NotEnoughSlots, NotPicklable
+from clew.errors import NotEnoughSlots, NotPicklable, RunFailed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -159,3 +159,26 @@ def test_an_operator_that_cannot_be_sent(spark: SparkSession, tmp_path: Path) ->
     with pytest.raises(NotPicklable, match=r"operator 'locked', a Map, cannot be sent .*lock.* in open\(\)"):
         pipeline.run(spark, log=tmp_path / "log")
     assert not (tmp_path / "log").exists()
+
+
+class Elsewhere:
+    """A value that only the driver can load, like one of a module that is installed nowhere else."""
+
+    def __reduce__(self) -> Any:
+        return load_in, (os.getpid(),)
+
+
+def load_in(pid: int) -> Elsewhere:
+    if os.getpid() != pid:
+        raise ModuleNotFoundError("No module named 'special'")
+    return Elsewhere()
+
+
+def test_an_operator_that_cannot_be_loaded_there_fails_the_run_at_once(spark: SparkSession, tmp_path: Path) -> None:
+    special = Elsewhere()
+    pipeline = clew.Pipeline("unloadable")
+    numbers(pipeline, tmp_path).map(lambda table: table if special else None, name="special")
+    run = pipeline.run(spark, log=tmp_path / "log", blocking=False)
+    with Watch(run) as watch, pytest.raises(RunFailed, match=r"special cannot be loaded .*'special'.* addPyFile"):
+        watch.finish()
+    assert len(run.losses()) <= 1

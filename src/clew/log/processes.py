@@ -48,6 +48,12 @@ class _Status(NamedTuple):
     state: str
     threads: int
     started: int
+    used: int
+
+
+def is_here(process: Process) -> bool:
+    """Whether this process could see it: same machine, same boot, same container. Machines may share a name."""
+    return process.boot == _boot() and process.namespace == _namespace()
 
 
 def is_elsewhere(process: Process) -> bool:
@@ -61,7 +67,7 @@ def is_alive(process: Process) -> bool:
     >>> is_alive(Process.current()), is_alive(Process.current()._replace(started=1))
     (True, False)
     """
-    if process.boot != _boot() or process.namespace != _namespace():
+    if not is_here(process):
         return False
     status = _status(process.pid)
     if status is None or status.started != process.started:
@@ -73,6 +79,12 @@ def is_stopped(process: Process) -> bool:
     """Whether it is here but was stopped by a signal, so that it does nothing until it is continued."""
     status = _status(process.pid) if is_alive(process) else None
     return status is not None and status.state in "Tt"
+
+
+def ticks_used(process: Process) -> int:
+    """How much time of the processor it has used, in clock ticks: one that uses some does something."""
+    status = _status(process.pid) if is_alive(process) else None
+    return 0 if status is None else status.used
 
 
 def end(process: Process) -> None:
@@ -117,7 +129,7 @@ def _status(pid: int) -> _Status | None:
     with contextlib.suppress(OSError, ValueError, IndexError):
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
         fields = text.rpartition(")")[2].split()
-        return _Status(fields[0], int(fields[17]), int(fields[19]))
+        return _Status(fields[0], int(fields[17]), int(fields[19]), int(fields[11]) + int(fields[12]))
     return None
 
 

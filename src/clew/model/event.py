@@ -118,10 +118,40 @@ def same_batch(one: pa.RecordBatch | None, other: pa.RecordBatch | None) -> bool
 
 def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:
     """The batch with dictionary columns (pandas calls them categories) decoded: their values travel by themselves."""
-    if pa.DictionaryType not in map(type, batch.schema.types):
+    if not any(type(each) is not pa.DataType and _has_dictionary(each) for each in batch.schema.types):
         return batch
-    columns = [each.dictionary_decode() if pa.types.is_dictionary(each.type) else each for each in batch.columns]
+    columns = [each.cast(_plain_type(each.type)) for each in batch.columns]
     return pa.RecordBatch.from_arrays(columns, names=batch.schema.names)
+
+
+def _fields(of: pa.DataType) -> list[pa.Field]:
+    return [of.field(index) for index in range(of.num_fields)] if pa.types.is_nested(of) else []
+
+
+def _has_dictionary(of: pa.DataType) -> bool:
+    return pa.types.is_dictionary(of) or any(_has_dictionary(field.type) for field in _fields(of))
+
+
+def _plain_type(of: pa.DataType) -> pa.DataType:
+    """The type with all dictionaries in it replaced by their values."""
+    if pa.types.is_dictionary(of):
+        return of.value_type
+    if not _has_dictionary(of):
+        return of
+    fields = [field.with_type(_plain_type(field.type)) for field in _fields(of)]
+    if pa.types.is_struct(of):
+        return pa.struct(fields)
+    if pa.types.is_large_list(of):
+        return pa.large_list(fields[0])
+    if pa.types.is_fixed_size_list(of):
+        return pa.list_(fields[0], of.list_size)
+    if pa.types.is_map(of):
+        return pa.map_(_plain_type(of.key_type), _plain_type(of.item_type), of.keys_sorted)
+    if pa.types.is_list(of):
+        return pa.list_(fields[0])
+    raise MoveError(
+        f"an event has a column of type {of}, whose dictionaries cannot be sent along. Convert it to plain values."
+    )
 
 
 def as_batch(data: Any) -> pa.RecordBatch:

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.errors import BadFrame, ClewError
-from clew.log.processes import Process, is_alive, is_stopped
+from clew.log.processes import Process, is_alive, is_here, is_stopped, ticks_used
 from clew.runtime import control
 from clew.runtime.control import Address, message
 from clew.runtime.groups import Group, Loss
@@ -23,8 +23,13 @@ from clew.runtime.server import Server
 from clew.runtime.spec import Timing
 
 _WATCH_S = 0.25
+_LAST_WORDS_S = 1.0
 _FATAL = {"fatal", "failed"}
 """Reasons that no restart can help."""
+_IDLE_S = 2.0
+"""A silent host on this machine that has used nothing of the processor for so long is in no move."""
+_BEFORE = Process(0, 0, "", "")
+"""Whoever worked on the log before this run; a host that finds all its predecessors dead says so."""
 
 Launch = Callable[[Group], None]
 Cancel = Callable[[Group, int], None]
@@ -43,6 +48,8 @@ class Coordinator:
         is_protected: bool,
     ) -> None:
         self.groups = {group.name: group for group in groups}
+        for group in groups:
+            group.unburied.append((_BEFORE, "", time.monotonic()))
         self.timing = timing
         self.restarts_max = restarts_max
         self.is_protected = is_protected
@@ -58,7 +65,6 @@ class Coordinator:
         self.is_over = False
         self.over = threading.Event()
         """Set when all is done, has failed, or was stopped: hosts are told to end then."""
-        self._hidden = socket.gethostname()
 
     # Beginning and end
 
@@ -131,18 +137,23 @@ class Coordinator:
         group = self.groups.get(str(said.get("group")))
         if said["type"] != "register" or group is None:
             raise BadFrame("the first message of a host must register it")
+        try:
+            process = Process(*said["process"])
+            pending = Address(str(said["address"]), int(said["port"]), str(said["token"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise BadFrame(f"a host registered without what is needed: {error}") from error
         link = Link(self.loop, connection)
-        is_stale = said.get("submission") != group.submission  # Spark tries on its own what was given up already.
+        # Spark tries on its own what was given up already, perhaps before its successor is launched.
+        is_stale = said.get("submission") != group.submission or group.state != "waiting"
         if self.is_over or group.link is not None or is_stale:
             link.send(message("refused", why="the run is over" if self.is_over else "another host has the group"))
             self.loop.after(1.0, lambda: link.close())
             return
-        process = Process(*said["process"])
         group.link = link
         group.process = process
-        group.machine = str(said["machine"])
-        group.pending = Address(str(said["address"]), int(said["port"]), str(said["token"]))
-        group.heard_at = time.monotonic()
+        group.machine = str(said.get("machine"))
+        group.pending = pending
+        group.heard()
         group.state = "opening"
         group.starts += 1
         self._bury(group)
@@ -152,7 +163,7 @@ class Coordinator:
             message(
                 "accepted",
                 hosts=self._directory(),
-                predecessor_dead=group.starts > 1 and not group.unburied,
+                predecessor_dead=not group.unburied,
                 cautious=group.suspects() if group.loss is not None else [],
                 last_error=group.why if group.reason in ("move", "error") else "",
             )
@@ -176,13 +187,21 @@ class Coordinator:
         if group.link is not link:
             return
         said = control.read_message(kind, payload)
-        group.heard_at = time.monotonic()
+        group.heard()
+        try:
+            self._told(group, said)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise BadFrame(f"the message {said['type']!r} of {group.name} cannot be read: {error!r}") from error
+
+    def _told(self, group: Group, said: dict[str, Any]) -> None:
         match said["type"]:
             case "beat":
-                group.report = said
+                group.report = _checked(said)
             case "opened":
                 group.state = "running"
                 group.address = group.pending
+                if said.get("alone"):
+                    group.unburied = [lost for lost in group.unburied if lost[0] is not _BEFORE]
                 if group.loss is not None:
                     group.loss.opened_at = time.time()
                 self._tell_all(message("directory", hosts=self._directory()))
@@ -196,8 +215,11 @@ class Coordinator:
             case "died":
                 group.culprit = str(said["replica"])
                 self._lost(group, str(said["reason"]), str(said["why"]))
-            case "bye":
+            case "bye" if self.is_over:
                 self._farewell(group)
+            case "bye":
+                group.culprit = ""
+                self._lost(group, "lost", "it ended before the run did")
 
     def _resumed(self, group: Group) -> None:
         loss = group.loss
@@ -260,8 +282,17 @@ class Coordinator:
         self.loop.soon(lambda: self._job_ended(group, submission, error))
 
     def _job_ended(self, group: Group, submission: int, error: str | None) -> None:
-        if not self.is_over and group.submission == submission and group.link is None and group.state == "waiting":
+        if self.is_over or group.submission != submission:
+            return
+        if group.link is None and group.state == "waiting":
             self._lost(group, "launch", error or "its Spark task ended before it had begun")
+        elif group.link is not None:  # Its last words may be on their way; or its machine is gone without any.
+            self.loop.after(_LAST_WORDS_S, lambda: self._task_ended(group, submission, error))
+
+    def _task_ended(self, group: Group, submission: int, error: str | None) -> None:
+        if not self.is_over and group.submission == submission and group.link is not None:
+            group.culprit = ""
+            self._lost(group, "lost", f"its Spark task has ended{f' ({error})' if error else ''}")
 
     # Watching
 
@@ -270,7 +301,8 @@ class Coordinator:
         for group in self.groups.values():
             if group.link is not None:
                 silence = now - group.heard_at
-                if silence > self.timing.silence_s and self._is_hung(group, silence):
+                group.looks = group.looks + 1 if silence > self.timing.silence_s else 0
+                if group.looks > 1 and self._is_hung(group, silence, now):  # Who was held up itself listens again.
                     self._lost(group, "hung", f"it has said nothing for {silence:.1f} s")
                 elif not self.is_over:
                     group.link.send(message("beat"))
@@ -278,13 +310,24 @@ class Coordinator:
         if not (self.is_over and self.is_empty):
             self.loop.after(_WATCH_S, self._watch)
 
-    def _is_hung(self, group: Group, silence: float) -> bool:
-        """Silent inside a move means busy, as long as the process runs; outside one, or when stopped, hung."""
+    def _is_hung(self, group: Group, silence: float, now: float) -> bool:
+        """Silent inside a move means busy, as long as the process runs; outside one, or when stopped, hung.
+
+        A move may have begun after the last word, and have kept the interpreter since. Here it is known by what it
+        uses of the processor; of another machine nobody can know, so a group that dies of it is given more time.
+        """
         assert group.process is not None
-        if group.machine == self._hidden and (is_stopped(group.process) or not is_alive(group.process)):
+        is_seen = is_here(group.process)
+        if is_seen and (is_stopped(group.process) or not is_alive(group.process)):
             return True
         if not group.is_in_move():
-            return True
+            if not is_seen:
+                return silence > self.timing.silence_s * 2 ** min(group.tries, 10)
+            used = ticks_used(group.process)
+            if used > group.used[0]:
+                group.used = (used, now)
+            if now - group.used[1] > _IDLE_S:
+                return True
         timeout_s = self.timing.move_timeout_s
         return timeout_s is not None and silence > timeout_s
 
@@ -292,32 +335,40 @@ class Coordinator:
         """Forgets lost hosts that are known to be dead; when it was the last, the present host may know."""
         if not group.unburied:
             return
-        group.unburied = [lost for lost in group.unburied if not self._is_dead(*lost)]
+        group.unburied = [(who, where, at) for who, where, at in group.unburied if not self._is_dead(who, at)]
         if not group.unburied and group.link is not None:
             group.link.send(message("buried"))
 
-    def _is_dead(self, process: Process, machine: str, lost_at: float) -> bool:
-        if machine == self._hidden:
+    def _is_dead(self, process: Process, lost_at: float) -> bool:
+        if is_here(process):
             return not is_alive(process)
         burial_s = self.timing.burial_s
-        return burial_s is not None and time.time() - lost_at > burial_s
+        return burial_s is not None and time.monotonic() - lost_at > burial_s
 
     # Reports
 
     def reports(self) -> dict[str, Any]:
         """How every group is; may be called from any thread."""
-        return {
-            group.name: {
-                "state": group.state,
-                "pid": group.process.pid if group.process is not None else None,
-                "machine": group.machine,
-                "starts": group.starts,
-                "commits": group.commits,
-                "last_error": group.why or None,
-                **{key: value for key, value in group.report.items() if key != "type"},
-            }
-            for group in list(self.groups.values())
-        }
+        return {group.name: _report(group, group.process) for group in list(self.groups.values())}
+
+
+def _checked(report: dict[str, Any]) -> dict[str, Any]:
+    """A host's report; raises if what the coordinator looks at is not in it."""
+    for each in report["replicas"].values():
+        _ = int(each["counts"]["commits"]), int(each["position"]), each["move_s"] > 0
+    return report
+
+
+def _report(group: Group, process: Process | None) -> dict[str, Any]:
+    return {
+        "state": group.state,
+        "pid": None if process is None else process.pid,
+        "machine": group.machine,
+        "starts": group.starts,
+        "commits": group.commits,
+        "last_error": group.why or None,
+        **{key: value for key, value in group.report.items() if key != "type"},
+    }
 
 
 def explain(error: BaseException) -> str:

@@ -63,6 +63,10 @@ class Group:
     pending: Address | None = None
     """Where the host will be reached as soon as it has opened its logs."""
     heard_at: float = 0.0
+    looks: int = 0
+    """How often in a row it was found silent."""
+    used: tuple[int, float] = (-1, 0.0)
+    """While it is silent: how much of the processor its process had used when that last grew, and when that was."""
     report: dict[str, Any] = field(default_factory=dict)
     commits_before: int = 0
     """Commits of the hosts before this one."""
@@ -77,7 +81,7 @@ class Group:
     """The replica that said why, if one did."""
     loss: Loss | None = None
     unburied: list[tuple[Process, str, float]] = field(default_factory=list)
-    """Hosts that were lost and may still live: process, machine, when."""
+    """Hosts that were lost and may still live: process, machine, when by the monotonic clock."""
 
     @property
     def name(self) -> str:
@@ -103,6 +107,11 @@ class Group:
             return [self.culprit]
         return list(map(str, self.replicas)) if self.reason in ("lost", "error") else []
 
+    def heard(self) -> None:
+        """Its host has said something."""
+        self.heard_at = time.monotonic()
+        self.used = (-1, 0.0)
+
     def _states(self) -> list[dict[str, Any]]:
         return list(self.report.get("replicas", {}).values())
 
@@ -117,7 +126,7 @@ class Group:
         self.report = {}
         self.reason, self.why = reason, why
         if self.process is not None:
-            self.unburied.append((self.process, self.machine, now))
+            self.unburied.append((self.process, self.machine, time.monotonic()))
         if self.loss is None:
             pid = self.process.pid if self.process is not None else 0
             self.loss = Loss(self.name, reason, why, pid, now)

@@ -66,6 +66,9 @@ class Host:
         self._outcomes: queue.SimpleQueue[tuple[str, str, str]] = queue.SimpleQueue()
         """What ends this host: `end`, `orphan`, or why a replica died; the replica; a message."""
         self._ticks = 0
+        self._silent_ticks = 0
+        self._is_buried = False
+        """Whether the coordinator has said that all predecessors are dead."""
         self._cpu_before_s = _cpu_s()
         self._is_over = False
 
@@ -76,7 +79,7 @@ class Host:
         self.loop.start()
         try:
             self._join()
-            answer = self._answers.get()
+            answer = self._answer()
             if answer["type"] != "accepted":
                 return ("refused", "", str(answer.get("why", "")))
             self.loop.soon(self._beat)  # Loading an operator and taking over its log may take long.
@@ -86,6 +89,8 @@ class Host:
             outcome = self._outcomes.get()
         except ClewError as error:
             outcome = (_reason(error), self.spec.name, str(error))
+        except Exception as error:  # Such as a full disk. Somebody must hear of it, or nobody would take its place.
+            outcome = ("error", self.spec.name, f"host {self.spec.name}: {type(error).__name__}: {error}")
         if outcome[0] not in ("end", "orphan"):
             self._tell_coordinator(message("died", reason=outcome[0], replica=outcome[1], why=outcome[2]))
         return outcome
@@ -150,6 +155,13 @@ class Host:
         link.on_closed = self._on_coordinator_lost
         self.loop.soon(link.start)
 
+    def _answer(self) -> dict[str, Any]:
+        """What the coordinator says to the registration; a machine that is gone says nothing, for ever."""
+        try:
+            return self._answers.get(timeout=self.spec.timing.orphan_s)
+        except queue.Empty:
+            return {"type": "lost", "why": "the coordinator does not answer"}
+
     def _on_coordinator_lost(self, reason: str) -> None:
         if not self._is_over:
             self._answers.put({"type": "lost", "why": reason})
@@ -169,7 +181,8 @@ class Host:
             case "end":
                 self._outcomes.put(("end", "", ""))
             case "buried":
-                for replica in self.replicas.values():
+                self._is_buried = True  # For replicas that are being opened just now.
+                for replica in list(self.replicas.values()):
                     replica.take(was.Buried())
 
     def _open(self, answer: dict[str, Any]) -> None:
@@ -192,21 +205,18 @@ class Host:
             for channel in graph.channels
             if channel.receiver in self.replicas and channel.sender not in self.replicas
         ]
-        self._tell_coordinator(
-            message("opened", incarnations={str(replica): log.incarnation for replica, log in logs.items()})
-        )
-        are_dead: list[bool] = []
+        is_buried = self.is_alone or self._is_buried or bool(answer.get("predecessor_dead"))
+        are_dead = {
+            replica: is_buried or bool(getattr(log, "is_predecessor_dead", False)) for replica, log in logs.items()
+        }
+        self.is_alone = all(are_dead.values())
+        incarnations = {str(replica): log.incarnation for replica, log in logs.items()}
+        self._tell_coordinator(message("opened", incarnations=incarnations, alone=self.is_alone))
         shared = threading.Lock()
         for replica, running in self.replicas.items():
             running.turn = Turn(shared) if len(self.replicas) > 1 else None
-            is_dead = (
-                self.is_alone
-                or bool(answer.get("predecessor_dead"))
-                or bool(getattr(logs[replica], "is_predecessor_dead", False))
-            )
-            are_dead.append(is_dead)
-            running.start(is_dead, str(replica) in answer["cautious"], str(answer.get("last_error", "")))
-        self.is_alone = all(are_dead)
+            is_cautious = str(replica) in answer["cautious"]
+            running.start(are_dead[replica], is_cautious, str(answer.get("last_error", "")))
         self.loop.soon(self._dial)
 
     def _lend(self, spark: SparkSession, graph: Graph) -> None:
@@ -274,7 +284,7 @@ class Host:
 
     def alarm(self, replica: RunningReplica, at: float) -> None:
         """A replica wants to be told when a moment has come."""
-        self.loop.after(max(0.0, at - time.time()), lambda: replica.tick(max(at, time.time())))
+        self.loop.after(max(0.0, at - replica.now()), lambda: replica.tick(max(at, replica.now())))
 
     def later(self, seconds: float, job: Callable[[], None]) -> None:
         """A replica wants to be called back."""
@@ -298,12 +308,13 @@ class Host:
         if self._is_over:
             return
         self._ticks += 1
-        now = time.time()
         is_full = self._ticks % _FULL_TICK_EVERY == 0
         for replica in self.replicas.values():
             if is_full or replica.is_flush_due():
-                replica.tick(now)
-        if time.monotonic() - self.heard_at > self.spec.timing.orphan_s:
+                replica.tick(replica.now())
+        is_silent = time.monotonic() - self.heard_at > self.spec.timing.orphan_s
+        self._silent_ticks = self._silent_ticks + 1 if is_silent else 0
+        if self._silent_ticks > 1:  # Code that keeps the interpreter holds up this thread too, so it listens again.
             self._outcomes.put(("orphan", "", "the coordinator has fallen silent"))
         self.loop.after(_TICK_S, self._tick)
 

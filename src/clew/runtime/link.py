@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import selectors
 import socket
 import threading
+import weakref
 from collections import deque
 from collections.abc import Callable
 from functools import partial
@@ -36,6 +38,7 @@ class Link:
         self._is_stalled = False
         """Whether the socket took no more, so that the loop goes on when it does."""
         self.is_closed = False
+        _LINKS.add(self)
         sock.settimeout(None)
         sock.setblocking(False)
         if sock.family != getattr(socket, "AF_UNIX", None):
@@ -48,11 +51,12 @@ class Link:
 
     def put(self, data: bytes) -> None:
         """Queues bytes of whole frames; `flush` sends them."""
-        self._waiting.append(data)
+        if not self.is_closed:
+            self._waiting.append(data)
 
     def send(self, data: bytes) -> None:
         """Sends whole frames now, or as soon as the socket takes them."""
-        self._waiting.append(data)
+        self.put(data)
         self.flush()
 
     def flush(self) -> None:
@@ -141,6 +145,21 @@ class Link:
             return
         self.is_closed = True
         self.loop.unwatch(self.sock)
-        with contextlib.suppress(OSError):
+        with self._lock, contextlib.suppress(OSError):  # A thread that sends must not reach who gets its number next.
             self.sock.close()
+        self._waiting.clear()
+        _LINKS.discard(self)
         self.on_closed(reason)
+
+
+_LINKS: weakref.WeakSet[Link] = weakref.WeakSet()
+
+
+def _let_go() -> None:
+    """In a process that user code has forked: a copy of a socket would hide from the other end that this end died."""
+    for link in list(_LINKS):
+        with contextlib.suppress(OSError):
+            link.sock.close()
+
+
+os.register_at_fork(after_in_child=_let_go)

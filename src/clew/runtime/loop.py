@@ -33,6 +33,7 @@ class Loop:
         self._lock = threading.Lock()
         self._is_waiting = False
         self._is_ended = False
+        self._is_closed = False
         self._thread = threading.Thread(target=self._run, name=name, daemon=True)
 
     def start(self) -> None:
@@ -61,8 +62,9 @@ class Loop:
     def wake(self) -> None:
         """Makes the loop look at what is new."""
         if self._is_waiting:
-            with contextlib.suppress(OSError):  # The pipe is full, so it will wake anyway; or it has ended.
-                os.write(self._wake_out, b"\0")
+            with self._lock, contextlib.suppress(OSError):  # The pipe is full, so it will wake anyway.
+                if not self._is_closed:  # Its number may be another file's by now.
+                    os.write(self._wake_out, b"\0")
 
     def at(self, moment: float, job: Job) -> None:
         """Runs a callback at a moment of `time.monotonic`; may be called from any thread."""
@@ -103,8 +105,10 @@ class Loop:
             self._on_error(error)
         finally:
             self._selector.close()
-            os.close(self._wake_in)
-            os.close(self._wake_out)
+            with self._lock:
+                self._is_closed = True
+                os.close(self._wake_in)
+                os.close(self._wake_out)
 
     def _turn(self) -> None:
         self._is_waiting = True  # From here on every `soon` wakes; what came before is seen below.
@@ -126,9 +130,10 @@ class Loop:
             return max(0.0, self._later[0][0] - time.monotonic())
 
     def _run_due(self) -> None:
+        now = time.monotonic()  # What becomes due meanwhile waits until the sockets have been looked at.
         while True:
             with self._lock:
-                if not self._later or self._later[0][0] > time.monotonic():
+                if not self._later or self._later[0][0] > now:
                     return
                 job = heapq.heappop(self._later)[2]
             job()

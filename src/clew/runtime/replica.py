@@ -21,7 +21,7 @@ from clew.log.contract import LogReader, ReplicaLog
 from clew.model.driver import InDriver
 from clew.model.event import Event
 from clew.model.graph import Graph, Node
-from clew.model.history import Transaction
+from clew.model.history import Output, Transaction
 from clew.model.names import Channel, Replica
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
@@ -30,6 +30,7 @@ from clew.protocol.moves import Moves
 from clew.protocol.replica import ReplicaKernel
 from clew.protocol.settings import Settings
 from clew.protocol.source import SourceKernel
+from clew.runtime.clock import Clock
 from clew.runtime.counts import Counts
 from clew.runtime.outside import OutsideWorld
 from clew.runtime.threads import Worker
@@ -125,6 +126,7 @@ class RunningReplica:
         self._committer = Worker(f"clew-{replica}-commit", self._on_error)
         self._log_reader = Worker(f"clew-{replica}-log", self._on_error)
         self._writers: dict[str, Worker] = {}
+        self._clock = Clock()
         self._chance = random.Random(int.from_bytes(os.urandom(8), "big"))
 
     # Beginning and end
@@ -142,7 +144,7 @@ class RunningReplica:
         with self.lock:
             early, self._early = self._early or [], None
             if not self.is_ended:
-                started = was.Started(recovered, time.time(), is_predecessor_dead, is_cautious, last_error)
+                started = was.Started(recovered, self.now(), is_predecessor_dead, is_cautious, last_error)
                 for given in (started, *early):
                     self._perform(self.kernel.step(given), is_last=False)
                 self._flush()
@@ -157,9 +159,9 @@ class RunningReplica:
             self._work.notify_all()
         is_gone = self._has_mover_ended()
         ended = [worker.end() for worker in (self._committer, self._log_reader, *self._writers.values())]
-        self.outside.close()
         is_gone = is_gone and all(ended)
         if is_gone:
+            self.outside.close()  # A write that hangs would not let go of its connection.
             with self._commit_lock, contextlib.suppress(LogError):
                 self.log.close()
         return is_gone
@@ -264,11 +266,21 @@ class RunningReplica:
         self.take(answer)
 
     def _fetch(self, effect: does.Fetch) -> None:
-        self._log_reader.do(
-            lambda: self.take(
-                was.Fetched(effect.port, effect.first, tuple(self.log.outputs(effect.port, effect.first, effect.limit)))
-            )
-        )
+        self._log_reader.do(lambda: self._fetch_now(effect))
+
+    def _fetch_now(self, effect: does.Fetch) -> None:
+        """Reads outputs: the first, then as many as memory should hold, since nobody knows yet how large they are."""
+        outputs: list[Output] = []
+        first, limit, count, size = effect.first, effect.limit, 1, 0
+        while len(outputs) < limit and size < _PULL_BYTES:
+            found = self.log.outputs(effect.port, first, min(count, limit - len(outputs)))
+            outputs += found
+            if len(found) < count:
+                break
+            size += sum(output.event.size for output in found)
+            first = found[-1].event.id + 1
+            count = max(1, min(8 * count, (_PULL_BYTES - size) * len(outputs) // max(1, size)))
+        self.take(was.Fetched(effect.port, effect.first, tuple(outputs)))
 
     def _fetch_effect(self, effect: does.FetchEffect) -> None:
         self._log_reader.do(
@@ -338,6 +350,9 @@ class RunningReplica:
                 self._committer.do(lambda: self._commit_apart(slow))
             if type(job) is not does.Commit:
                 self.move_since = time.monotonic()
+                if self._jobs and type(self._jobs[0]) is does.Commit:  # It must not wait for a slow move.
+                    late = self._jobs.popleft()
+                    self._committer.do(lambda: self._commit_apart(late))
             return job
 
     def _move(self, move: Any) -> was.MoveResult:
@@ -406,7 +421,7 @@ class RunningReplica:
 
     def now(self) -> float:
         """The clock."""
-        return time.time()
+        return self._clock.now()
 
     def seed(self) -> int:
         """Chance."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import secrets
+import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -56,6 +57,7 @@ def start(graph: Graph, spark: SparkSession | None, options: Options) -> Run:
         preflight.check_slots(session, groups, needs_jobs)
         preflight.check_workers(session)
         preflight.check_machines(session, place, options.bind)
+        return Run(graph, session, is_own, options, place, store, claimed, groups, nodes)
     except BaseException:
         if claimed is not None:
             claimed.release()
@@ -63,7 +65,6 @@ def start(graph: Graph, spark: SparkSession | None, options: Options) -> Run:
         if is_own and session is not None:
             session.stop()
         raise
-    return Run(graph, session, is_own, options, place, store, claimed, groups, nodes)
 
 
 def groups_of(graph: Graph) -> list[Group]:
@@ -108,6 +109,7 @@ class Run:
         self._nodes = nodes
         self._secret = secrets.token_bytes(32)
         self._is_closed = False
+        self._closing = threading.RLock()
         self._final: dict[str, Any] | None = None
         self._coordinator = Coordinator(
             groups, self._secret, options.bind, options.tuning.timing, options.restarts_max, options.recovery != "off"
@@ -202,8 +204,8 @@ class Run:
 
     def losses(self) -> list[dict[str, Any]]:
         """Every death of a host so far, and how long its recovery took."""
-        under_way = [group.loss for group in list(self._coordinator.groups.values()) if group.loss is not None]
-        return [loss.as_dict() for loss in [*self._coordinator.losses, *under_way]]
+        under_way = [group.loss for group in list(self._coordinator.groups.values())]
+        return [loss.as_dict() for loss in [*self._coordinator.losses, *under_way] if loss is not None]
 
     def __enter__(self) -> Run:
         return self
@@ -217,17 +219,20 @@ class Run:
 
     def _close(self) -> None:
         """Waits until nothing of the run is left."""
-        if self._is_closed:
-            return
-        self._is_closed = True
-        self._jobs.end(_FAREWELL_S)
-        self._final = self._coordinator.reports()
-        self._coordinator.close()
-        self.ended_at = time.time()
-        self.store.close()
-        self._claim.release()
-        if self._is_own_session:
-            self.spark.stop()
+        with self._closing:  # Whoever comes second waits until the first is through.
+            if self._is_closed:
+                return
+            self._is_closed = True
+            try:
+                self._jobs.end(_FAREWELL_S)
+            finally:  # Also when somebody who waits here is interrupted.
+                self._final = self._coordinator.reports()
+                self._coordinator.close()
+                self.ended_at = time.time()
+                self.store.close()
+                self._claim.release()
+                if self._is_own_session:
+                    self.spark.stop()
 
     def _driver_address(self) -> str:
         bind = self._options.bind

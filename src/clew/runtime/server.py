@@ -67,7 +67,7 @@ class Server:
     def _entered(self, connection: socket.socket, kind: int, payload: bytes) -> None:
         try:
             self._on_entered(connection, kind, payload)
-        except ClewError:
+        except (ClewError, OSError):
             self._refuse(connection)
 
     def _refuse(self, connection: socket.socket) -> None:

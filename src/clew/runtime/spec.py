@@ -94,7 +94,8 @@ LOOPBACK = "127.0.0.1"
 class Options:
     """How a pipeline is to be run; see `Pipeline.run`."""
 
-    log: str | Path | LogPlace | None = None
+    log: str | Path | LogPlace | None = field(default=None, repr=False)
+    """A connection string may hold a password."""
     recovery: str = "log"
     restarts_max: int = 10
     bind: str = LOOPBACK

@@ -17,12 +17,14 @@ class Worker:
         self._on_error = on_error
         self._jobs: queue.SimpleQueue[Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
+        self._lock = threading.Lock()
 
     def do(self, job: Job) -> None:
         """Runs a job after those before it."""
-        if self._thread is None:
-            self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-            self._thread.start()
+        with self._lock:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                self._thread.start()
         self._jobs.put(job)
 
     def end(self, patience_s: float = 5.0) -> bool:

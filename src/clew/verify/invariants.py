@@ -22,8 +22,23 @@ class Invariants:
         self.archive = archive
         self.outside = outside
         self.log_id = log_id
+        self.begun: dict[Replica, int] = {}
+        """The last incarnation of each replica."""
         self.sent: dict[tuple[Channel, does.Session, int], int] = {}
         """The last event that an incarnation sent in a session."""
+
+    def on_start(self, replica: Replica, incarnation: int) -> None:
+        """Incarnations only grow."""
+        if incarnation <= self.begun.get(replica, 0):
+            raise Violation(f"{replica}: begins as incarnation {incarnation} after {self.begun[replica]}")
+        self.begun[replica] = incarnation
+
+    def on_fence(self, replica: Replica, incarnation: int) -> None:
+        """Only the last incarnation commits."""
+        if incarnation < self.begun.get(replica, 0):
+            raise Violation(
+                f"{replica}: incarnation {incarnation} commits although incarnation {self.begun[replica]} has begun"
+            )
 
     def on_complete(self, replica: Replica) -> None:
         """Who has nothing left to do has done all its writes."""

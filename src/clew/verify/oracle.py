@@ -33,7 +33,7 @@ def judge(graph: Graph, archive: Archive, outside: Outside, log_id: str) -> None
     for replica in graph.replicas:
         node = graph.nodes[replica.operator]
         if node.is_source:
-            _SourceRun(graph, replica, archive).judge()
+            _SourceRun(graph, replica, archive, outside).judge()
         else:
             _OperatorRun(graph, replica, archive).judge()
         for connection in node.writes:
@@ -462,6 +462,10 @@ class _OperatorRun(_Run):
 class _SourceRun(_Run):
     """One source, re-executed."""
 
+    def __init__(self, graph: Graph, replica: Replica, archive: Archive, outside: Outside) -> None:
+        super().__init__(graph, replica, archive)
+        self.readings = outside.readings
+
     def judge(self) -> None:
         """Each read action's effect became events, once and in order."""
         kept: dict[int, list[pa.RecordBatch]] = {}
@@ -486,6 +490,7 @@ class _SourceRun(_Run):
                 case did.Read() if not self.definition.is_replayable:
                     if len(executions.get(decision.action, ())) > 1:
                         raise Violation(f"{self.replica}: action {decision.action} mixes two executions of one read")
+                    self._expect_reading(decision.action, executions, kept.get(decision.action, []))
                     for batch in kept.get(decision.action, []):
                         self.expect(self.node.outputs[0], batch)
         if not is_closed:
@@ -493,6 +498,19 @@ class _SourceRun(_Run):
         for port in self.node.outputs:
             self.expect(port, None)
         self.expect_end()
+
+    def _expect_reading(self, action: int, executions: dict[int, set[int]], kept: list[pa.RecordBatch]) -> None:
+        """What was stored of an action that is not replayable is all that one execution of it gave."""
+        readings = self.readings.get((self.replica, action), {})
+        used = [reading for number, reading in readings.items() if number in executions.get(action, readings)]
+        if readings and not any(
+            reading.is_complete and len(reading.batches) == len(kept) and all(map(same_batch, reading.batches, kept))
+            for reading in used
+        ):
+            gave = " or ".join(str(len(reading.batches)) for reading in used) or "none"
+            raise Violation(
+                f"{self.replica}: action {action} stored {len(kept)} batches; its reading gave {gave}, or others"
+            )
 
     def _replay(self, action: Any, number: int) -> None:
         ends = [each.offset for each in self.shelf.journal if isinstance(each, did.Emitted) and each.action == number]

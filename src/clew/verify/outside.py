@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from typing import Any
 
+import pyarrow as pa
+
 from clew.model.connection import Kind, WriteAction
 from clew.model.graph import Graph
 from clew.model.history import Output
 from clew.model.names import Replica
+from clew.protocol.inputs import Got
 
 
 class System:
@@ -35,6 +38,14 @@ class System:
         return action.id in self._ids
 
 
+class Reading:
+    """One execution of a source's read action: what it gave, and whether that was all."""
+
+    def __init__(self) -> None:
+        self.batches: list[pa.RecordBatch] = []
+        self.is_complete = False
+
+
 class Outside:
     """All outside systems of one simulated run."""
 
@@ -43,6 +54,8 @@ class Outside:
         self.kinds: dict[tuple[str, str], Kind] = {}
         self.writes: dict[tuple[str, str], System] = {}
         self.reads: dict[tuple[str, str], System] = {}
+        self.readings: dict[tuple[Replica, int], dict[int, Reading]] = {}
+        """What each execution of a source's read action gave."""
         for node in graph.nodes.values():
             for name, connection in node.writes.items():
                 self.kinds[node.name, name] = Kind(connection.kind or "")
@@ -71,6 +84,12 @@ class Outside:
         """What an operator has written through one of its connections, in order."""
         applied = self.writes[operator, connection].applied
         return [action for action in applied if action.writer.split("/")[1::2] == [operator, connection]]
+
+    def gave(self, replica: Replica, action: int, got: Got) -> None:
+        """Notes what a source was given, so that nobody has to take its word for it."""
+        reading = self.readings.setdefault((replica, action), {}).setdefault(got.execution, Reading())
+        reading.batches.extend(batch for batch, _ in got.items)
+        reading.is_complete = got.is_complete
 
     def read(self, connection: Any, operator: str, name: str, query: Any) -> Any:
         """Executes a read action."""

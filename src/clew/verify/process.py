@@ -302,6 +302,8 @@ class Process(Actor):
         except MoveError as error:
             self.world.fail(self, effect, str(error))
             return
+        if isinstance(effect, does.Read) and isinstance(result, was.Got):
+            self.world.outside.gave(self.replica, effect.action, result)
         self.take(result)
 
     def _answer(self, given: was.Input) -> None:

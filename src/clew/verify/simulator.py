@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from clew.errors import ClewError, Violation
+from clew.errors import ClewError, LogError, Violation
 from clew.model.graph import Graph
 from clew.verify.oracle import judge
 from clew.verify.parts import HEALTHY, Parts
@@ -59,7 +59,7 @@ def simulate(
         if graph.scopes and all(scope.keep_s is not None for scope in graph.scopes):
             world.expire(steps_max)
             judge_empty(graph, world.reader)
-    except Violation as error:
+    except (Violation, LogError) as error:  # A log that cannot be read, wherever that shows, is a broken guarantee.
         violation = str(error)
     finally:
         world.store.close()

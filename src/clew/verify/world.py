@@ -189,6 +189,8 @@ class World:
         """Begins the next incarnation of a replica."""
         self.is_settled = False
         log = self.store.open(replica)
+        if self.invariants is not None:
+            self.invariants.on_start(replica, log.incarnation)
         process = Process(self, replica, log)
         self.current[replica] = process
         if self.trace is not None:
@@ -363,6 +365,7 @@ class World:
         except LogDamaged as error:
             raise Violation(f"{process.replica}: {error}") from error
         if self.invariants is not None:
+            self.invariants.on_fence(process.replica, process.log.incarnation)
             self.invariants.on_commit(process.replica, transaction, self.now)
         self.archive[process.replica].add(transaction)
         if self.trace is not None:

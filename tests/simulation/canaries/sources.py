@@ -71,7 +71,6 @@ class EndsAtPause(SourceKernel):
     "part of a reading not stored",
     unrepeatable,
     r"numbers: action \d+ stored \d+ batches; its reading gave",
-    unseen="what a source that is not replayable was given is known from its own word only",
 )
 class DropsBatches(SourceKernel):
     """Some of the data that cannot be read again is not stored, so that it is lost without any failure."""
