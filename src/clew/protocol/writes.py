@@ -17,6 +17,7 @@ class Writer:
 
     __slots__ = (
         "cache",
+        "cached_bytes",
         "done",
         "done_durable",
         "doubt",
@@ -41,6 +42,7 @@ class Writer:
         self.doubt = 0
         """Actions up to this number may have been executed by a predecessor."""
         self.cache: dict[int, Output] = {}
+        self.cached_bytes = 0
         self.is_fetching = False
         self.is_under_way = False
         self.is_blocked = False
@@ -58,14 +60,16 @@ class Writer:
     def became_durable(self, output: Output) -> None:
         """Takes a committed write action; it may be executed now."""
         self.durable = output.event.id
-        if len(self.cache) < self.settings.cache_max:
-            self.cache[output.event.id] = output
+        settings = self.settings
+        if len(self.cache) < settings.cache_max and self.cached_bytes < settings.cache_bytes:
+            self._keep(output)
 
     def fetched(self, outputs: tuple[Output, ...]) -> None:
         """Takes write actions read from the log; if the next one is gone, a successor has done it."""
         self.is_fetching = False
         for output in outputs:
-            self.cache[output.event.id] = output
+            if output.event.id not in self.cache:
+                self._keep(output)
         if self.done < self.durable and self.done + 1 not in self.cache:
             self.is_blocked = True
 
@@ -112,8 +116,12 @@ class Writer:
             return False
         self.is_under_way = False
         self.done = number
-        del self.cache[number]
+        self.cached_bytes -= self.cache.pop(number).event.size
         return True
+
+    def _keep(self, output: Output) -> None:
+        self.cache[output.event.id] = output
+        self.cached_bytes += output.event.size
 
     @property
     def is_settled(self) -> bool:

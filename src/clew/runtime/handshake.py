@@ -10,6 +10,7 @@ import hashlib
 import hmac
 import secrets
 import socket
+import time
 
 from clew.errors import NotAuthentic
 
@@ -26,10 +27,11 @@ def prove(secret: bytes, side: bytes, theirs: bytes, ours: bytes) -> bytes:
 
 def accept(connection: socket.socket, secret: bytes) -> None:
     """The accepting end; raises `NotAuthentic`, or `OSError` when the other end goes away or takes too long."""
+    deadline = time.monotonic() + PATIENCE_S
     connection.settimeout(PATIENCE_S)
     ours = secrets.token_bytes(_NONCE)
     connection.sendall(_MAGIC + ours)
-    answer = _exactly(connection, len(_MAGIC) + _NONCE + _PROOF)
+    answer = _exactly(connection, len(_MAGIC) + _NONCE + _PROOF, deadline)
     theirs, proof = answer[len(_MAGIC) : -_PROOF], answer[-_PROOF:]
     if not answer.startswith(_MAGIC) or not hmac.compare_digest(proof, prove(secret, b"calling", ours, theirs)):
         raise NotAuthentic("a connection did not prove that it belongs to this run; it was refused")
@@ -38,19 +40,22 @@ def accept(connection: socket.socket, secret: bytes) -> None:
 
 def call(connection: socket.socket, secret: bytes) -> None:
     """The calling end; raises like `accept`."""
+    deadline = time.monotonic() + PATIENCE_S
     connection.settimeout(PATIENCE_S)
-    challenge = _exactly(connection, len(_MAGIC) + _NONCE)
+    challenge = _exactly(connection, len(_MAGIC) + _NONCE, deadline)
     if not challenge.startswith(_MAGIC):
         raise NotAuthentic("what was called is not part of a Clew run; the connection was closed")
     theirs, ours = challenge[len(_MAGIC) :], secrets.token_bytes(_NONCE)
     connection.sendall(_MAGIC + ours + prove(secret, b"calling", theirs, ours))
-    if not hmac.compare_digest(_exactly(connection, _PROOF), prove(secret, b"accepting", ours, theirs)):
+    if not hmac.compare_digest(_exactly(connection, _PROOF, deadline), prove(secret, b"accepting", ours, theirs)):
         raise NotAuthentic("what was called did not prove that it belongs to this run; the connection was closed")
 
 
-def _exactly(connection: socket.socket, count: int) -> bytes:
+def _exactly(connection: socket.socket, count: int, deadline: float) -> bytes:
+    """So many bytes, all of them in time: byte by byte a stranger could keep others out for long."""
     data = b""
     while len(data) < count:
+        connection.settimeout(max(0.001, deadline - time.monotonic()))
         part = connection.recv(count - len(data))
         if not part:
             raise ConnectionError("the connection was closed during the handshake")

@@ -22,7 +22,7 @@ from clew.runtime.coordinator import Coordinator
 from clew.runtime.groups import Group
 from clew.runtime.jobs import Jobs
 from clew.runtime.session import active_session, local_session
-from clew.runtime.spec import HostSpec, LogPlace, Options, log_place
+from clew.runtime.spec import LOOPBACK, HostSpec, LogPlace, Options, log_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -111,9 +111,16 @@ class Run:
         self._is_closed = False
         self._closing = threading.RLock()
         self._final: dict[str, Any] | None = None
-        self._coordinator = Coordinator(
-            groups, self._secret, options.bind, options.tuning.timing, options.restarts_max, options.recovery != "off"
-        )
+        is_protected = options.recovery != "off"
+        try:
+            self._coordinator = Coordinator(
+                groups, self._secret, options.bind, options.tuning.timing, options.restarts_max, is_protected
+            )
+        except OSError as error:
+            raise RunError(
+                f"the coordinator cannot listen on bind={options.bind!r}: {error}. Pass an address of this machine, or "
+                f"leave bind= out for {LOOPBACK}."
+            ) from error
         self._address = (self._driver_address(), self._coordinator.server.port)
         self._jobs = Jobs(spark, graph.name, self.id, self._coordinator, self._spec)
         self._coordinator.start()
