@@ -11,7 +11,7 @@ def test_what_is_collected_is_in_the_state_of_the_sink() -> None:
     alone = Alone(Collect())
     for rows in ([{"x": 1}, {"x": 2}], [{"x": 3}]):
         alone.send(rows)
-    assert collected(alone.state.items()).to_pylist() == [{"x": 1}, {"x": 2}, {"x": 3}]
+    assert collected(alone.context.state.items()).to_pylist() == [{"x": 1}, {"x": 2}, {"x": 3}]
 
 
 def test_nothing_is_collected_twice_or_lost() -> None:
