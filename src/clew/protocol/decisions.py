@@ -10,7 +10,7 @@ from clew.model.names import Channel
 from clew.protocol.inputs import Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Took:
     """An event was assigned and folded."""
 
@@ -19,7 +19,7 @@ class Took:
     choices: Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Ended:
     """The end mark of a channel was taken."""
 
@@ -27,7 +27,7 @@ class Ended:
     event: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Asked:
     """`ready` answered with this first group, or with none."""
 
@@ -35,7 +35,7 @@ class Asked:
     choices: Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Made:
     """A group was generated."""
 
@@ -43,7 +43,7 @@ class Made:
     choices: Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Rang:
     """A timer's move ran."""
 
@@ -51,14 +51,14 @@ class Rang:
     choices: Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Closed:
     """The operator finished."""
 
     choices: Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Began:
     """A source began a read action, or found that there is none left."""
 
@@ -67,7 +67,7 @@ class Began:
     choices: Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Emitted:
     """A source turned a batch of a replayable read action into an event."""
 
@@ -75,7 +75,7 @@ class Emitted:
     offset: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Kept:
     """A source stored a batch of a read action that is not replayable."""
 
@@ -84,21 +84,21 @@ class Kept:
     batch: pa.RecordBatch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Dropped:
     """A source discarded the stored part of a read action that was cut off."""
 
     action: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Read:
     """All of a read action has been read."""
 
     action: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class GaveUp:
     """An input was given up: all that comes of it is its dead letters."""
 

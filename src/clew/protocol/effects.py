@@ -1,6 +1,8 @@
 """Effects: what a kernel asks its driver to do, to be begun in the order in which they were returned.
 
 An effect that has an answer names the input that carries it. Only the answer of a commit allows what depends on it.
+Nobody changes an effect, an input or a decision once it is made; they are not frozen because making a frozen one takes
+three times as long, and a kernel makes ten of them for every event.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ class Session(NamedTuple):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Commit:
     """Stage and commit a transaction; answered by `Committed`. One is under way at a time."""
 
@@ -30,7 +32,7 @@ class Commit:
     transaction: Transaction
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Hello:
     """Tell the receiver of a channel that this incarnation of its sender has begun."""
 
@@ -38,7 +40,7 @@ class Hello:
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Connect:
     """Tell the sender of a channel to send, in a new session, what comes after `assigned`."""
 
@@ -47,7 +49,7 @@ class Connect:
     assigned: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Send:
     """Send an event; events of a channel and session arrive in the order sent, or the session is over."""
 
@@ -56,7 +58,7 @@ class Send:
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Ack:
     """Tell the sender how far this replica durably is on a channel, and how much work waits behind it."""
 
@@ -68,7 +70,7 @@ class Ack:
     """How many events wait on the fullest way from here to the end of the pipeline."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Fetch:
     """Read outputs (or write actions) of this replica's own log; answered by `Fetched`."""
 
@@ -77,7 +79,7 @@ class Fetch:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class FetchEffect:
     """Read the stored effect of a read action from this replica's own log; answered by `EffectFetched`."""
 
@@ -86,14 +88,14 @@ class FetchEffect:
     limit: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Pull:
     """Read events from their senders' logs; answered by `Pulled`."""
 
     events: tuple[tuple[Channel, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Survey:
     """Ask this replica's own log what retention may remove; answered by `Surveyed`."""
 
@@ -101,7 +103,7 @@ class Survey:
     targets: Mapping[str, float | None]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Write:
     """Execute a write action; answered by `Written`, or by `WriteUnknown` when no answer came."""
 
@@ -110,7 +112,7 @@ class Write:
     output: Output
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Check:
     """Ask the outside system whether a write action is in; answered by `Checked`."""
 
@@ -119,26 +121,26 @@ class Check:
     output: Output
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Alarm:
     """Deliver `Ticked` at this time or soon after it."""
 
     at: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Complete:
     """This replica has nothing left to do except to serve its receivers."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Fail:
     """This replica cannot go on: the user's operator broke a rule."""
 
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Fold:
     """Run `assign` for an event and `update` for each pair; answered by `Folded`."""
 
@@ -146,7 +148,7 @@ class Fold:
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Refold:
     """Run `update` again for one undone pair; answered by `Refolded`."""
 
@@ -156,40 +158,40 @@ class Refold:
     note: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Ask:
     """Run `ready`; answered by `Answered`."""
 
     ended: frozenset[str]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Generate:
     """Run `generate` for a group of Input Sets; answered by `Generated`."""
 
     keys: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Finish:
     """Run `finish` for all open Input Sets; answered by `Generated`."""
 
     keys: tuple[bytes, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Fire:
     """Run `on_timer`; answered by `Fired`."""
 
     name: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Plan:
     """Run a source's `plan`; answered by `Planned`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Read:
     """Run a source's `read` from an offset for up to `limit` batches; answered by `Got`."""
 

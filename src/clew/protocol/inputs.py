@@ -25,7 +25,7 @@ class Choices(NamedTuple):
     backlogs: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Changes:
     """What a move changed; it joins the history together with the move's result or not at all."""
 
@@ -54,7 +54,7 @@ class SideRead(NamedTuple):
     effect: pa.RecordBatch
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Started:
     """An incarnation has begun and has read its log."""
 
@@ -67,19 +67,19 @@ class Started:
     """What the predecessor died of, as far as it is known."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Buried:
     """Every earlier incarnation is now known to be dead."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Ticked:
     """It is now this late."""
 
     now: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Greeted:
     """The sender of a channel has begun a new incarnation."""
 
@@ -87,7 +87,7 @@ class Greeted:
     incarnation: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Broken:
     """What was under way on a channel is lost, although both ends live on.
 
@@ -99,7 +99,7 @@ class Broken:
     session: Session | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Connected:
     """The receiver of a channel asks for what comes after `assigned`."""
 
@@ -108,7 +108,7 @@ class Connected:
     assigned: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Received:
     """An event came in."""
 
@@ -117,7 +117,7 @@ class Received:
     event: Event
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Acked:
     """The receiver of a channel is durably this far, and so much work waits behind it."""
 
@@ -128,14 +128,14 @@ class Acked:
     pressure: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Committed:
     """A commit became durable."""
 
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Fetched:
     """The outputs asked for with `Fetch`."""
 
@@ -144,7 +144,7 @@ class Fetched:
     outputs: tuple[Output, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class EffectFetched:
     """The stored effect asked for with `FetchEffect`."""
 
@@ -152,21 +152,21 @@ class EffectFetched:
     stored: tuple[Stored, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Pulled:
     """The events asked for with `Pull`, in that order."""
 
     events: tuple[Event, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Surveyed:
     """What retention may remove."""
 
     expired: Expired
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Written:
     """A write action has taken effect outside."""
 
@@ -174,7 +174,7 @@ class Written:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class WriteUnknown:
     """Nobody knows whether a write action has taken effect."""
 
@@ -182,7 +182,7 @@ class WriteUnknown:
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Checked:
     """The outside system said whether a write action is in."""
 
@@ -191,7 +191,7 @@ class Checked:
     is_in: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Folded:
     """An event was assigned and folded: keys and notes of its pairs."""
 
@@ -200,12 +200,12 @@ class Folded:
     choices: Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Refolded:
     """An undone pair was folded again."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Answered:
     """The first group that is ready, or None."""
 
@@ -213,7 +213,7 @@ class Answered:
     choices: Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Generated:
     """A group was generated, or the operator finished."""
 
@@ -223,7 +223,7 @@ class Generated:
     choices: Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Fired:
     """A timer's move is over."""
 
@@ -231,7 +231,7 @@ class Fired:
     choices: Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Planned:
     """A source's next read action, or None."""
 
@@ -240,7 +240,7 @@ class Planned:
     choices: Choices
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, unsafe_hash=True)
 class Got:
     """What a source read: batches, each with the offset after it."""
 
