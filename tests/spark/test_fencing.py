@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sqlite3
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,6 +36,7 @@ def pause_once(marker: Path) -> None:
     except FileExistsError:
         return
     os.kill(os.getpid(), signal.SIGSTOP)
+    time.sleep(0.5)  # The other threads may be stopped first; this one must not get any further.
 
 
 class Adding(clew.Operator):

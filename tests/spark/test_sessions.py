@@ -179,6 +179,6 @@ def test_an_operator_that_cannot_be_loaded_there_fails_the_run_at_once(spark: Sp
     pipeline = clew.Pipeline("unloadable")
     numbers(pipeline, tmp_path).map(lambda table: table if special else None, name="special")
     run = pipeline.run(spark, log=tmp_path / "log", blocking=False)
-    with Watch(run) as watch, pytest.raises(RunFailed, match=r"special cannot be loaded .*'special'.* addPyFile"):
+    with Watch(run) as watch, pytest.raises(RunFailed, match=r"special cannot be loaded .*'special'.*addPyFile"):
         watch.finish()
     assert len(run.losses()) <= 1

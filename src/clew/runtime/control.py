@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from typing import Any, NamedTuple
 
-from clew.errors import BadFrame, ClewError
+from clew.errors import BadFrame
 from clew.model.names import Channel, Replica
 from clew.model.values import decode, encode
 from clew.runtime.frames import FrameReader, frame
@@ -74,7 +74,5 @@ def _exactly(connection: socket.socket, count: int) -> bytes:
 def _decoded(payload: bytes) -> Any:
     try:
         return decode(payload)
-    except ClewError:
-        raise
     except Exception as error:
         raise BadFrame(f"a control message cannot be read: {error}") from error

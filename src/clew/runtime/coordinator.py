@@ -322,7 +322,7 @@ class Coordinator:
             return True
         if not group.is_in_move():
             if not is_seen:
-                return silence > self.timing.silence_s * 2 ** min(group.tries, 10)
+                return silence > self.timing.silence_s * (1 << min(group.tries, 10))
             used = ticks_used(group.process)
             if used > group.used[0]:
                 group.used = (used, now)

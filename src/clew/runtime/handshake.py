@@ -35,6 +35,7 @@ def accept(connection: socket.socket, secret: bytes) -> None:
     theirs, proof = answer[len(_MAGIC) : -_PROOF], answer[-_PROOF:]
     if not answer.startswith(_MAGIC) or not hmac.compare_digest(proof, prove(secret, b"calling", ours, theirs)):
         raise NotAuthentic("a connection did not prove that it belongs to this run; it was refused")
+    connection.settimeout(PATIENCE_S)
     connection.sendall(prove(secret, b"accepting", theirs, ours))
 
 
@@ -49,6 +50,7 @@ def call(connection: socket.socket, secret: bytes) -> None:
     connection.sendall(_MAGIC + ours + prove(secret, b"calling", theirs, ours))
     if not hmac.compare_digest(_exactly(connection, _PROOF, deadline), prove(secret, b"accepting", ours, theirs)):
         raise NotAuthentic("what was called did not prove that it belongs to this run; the connection was closed")
+    connection.settimeout(PATIENCE_S)
 
 
 def _exactly(connection: socket.socket, count: int, deadline: float) -> bytes:

@@ -14,6 +14,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 from clew.errors import ClewError, CommitUnknown, Fenced, LogError, MoveError
@@ -350,9 +351,9 @@ class RunningReplica:
                 self._committer.do(lambda: self._commit_apart(slow))
             if type(job) is not does.Commit:
                 self.move_since = time.monotonic()
-                if self._jobs and type(self._jobs[0]) is does.Commit:  # It must not wait for a slow move.
-                    late = self._jobs.popleft()
-                    self._committer.do(lambda: self._commit_apart(late))
+                if self._jobs and isinstance(late := self._jobs[0], does.Commit):  # It must not wait for a slow move.
+                    self._jobs.popleft()
+                    self._committer.do(partial(self._commit_apart, late))
             return job
 
     def _move(self, move: Any) -> was.MoveResult:
