@@ -66,6 +66,9 @@ class _DatabaseClaim:
 
     def __init__(self, store: PostgresStore) -> None:
         self._connection = store.connect()
+        self._connection.execute("SET tcp_keepalives_idle = 10")  # A machine that vanished is noticed, too.
+        self._connection.execute("SET tcp_keepalives_interval = 5")
+        self._connection.execute("SET tcp_keepalives_count = 4")
         number = zlib.crc32(store.log_id.encode())
         found = self._connection.execute("SELECT pg_try_advisory_lock(%s, %s)", (0x636C6577, number - (1 << 31)))
         row = found.fetchone()

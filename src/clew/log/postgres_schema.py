@@ -16,6 +16,14 @@ from clew.log.contract import FORMAT
 from clew.log.encoding import AT_HAND
 from clew.log.manifest import Manifest
 
+_NOTICING: dict[str, Any] = {
+    "keepalives_idle": 10,
+    "keepalives_interval": 5,
+    "keepalives_count": 4,
+    "tcp_user_timeout": 30_000,
+}
+"""A server that has vanished is noticed within half a minute."""
+
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 TABLES = f"""
@@ -98,7 +106,7 @@ class Place:
     def connect(self) -> Connection:
         """A connection whose commits are durable when they return."""
         with self.errors_named():
-            connection = psycopg.connect(self._dsn, autocommit=True)
+            connection = psycopg.connect(self._dsn, autocommit=True, **_NOTICING)
             try:
                 connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self.schema)))
                 connection.execute(

@@ -64,7 +64,14 @@ class Event:
     @property
     def rows(self) -> list[dict[str, Any]]:
         """The records as dictionaries."""
-        return [] if self.batch is None else self.batch.to_pylist()
+        batch = self.batch
+        if batch is None:
+            return []
+        if batch.num_rows == 1:  # As quick as one row should be.
+            names = batch.schema.names
+            if len(set(names)) == len(names):
+                return [{name: column[0].as_py() for name, column in zip(names, batch.columns, strict=True)}]
+        return batch.to_pylist()  # type: ignore[no-any-return]
 
     @property
     def body(self) -> bytes:

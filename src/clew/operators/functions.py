@@ -45,8 +45,10 @@ class Filter(Stateless):
     def apply(self, event: Event, ctx: Context) -> Iterable[tuple[str, Any]]:
         """The records that are kept."""
         if self.shape is Shape.ROWS:
-            kept = pa.array([bool(self.f(row)) for row in event.rows], pa.bool_())
-            return some("out", event.table.filter(kept))
+            flags = [bool(self.f(row)) for row in event.rows]
+            if all(flags):
+                return some("out", event.batch)
+            return some("out", event.table.filter(pa.array(flags, pa.bool_()))) if any(flags) else ()
         kept = self.f(shaped(event.table, self.shape))
         if isinstance(kept, pa.Scalar):
             kept = kept.as_py()

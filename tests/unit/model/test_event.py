@@ -102,6 +102,21 @@ def test_two_absent_batches_are_the_same() -> None:
     assert not same_batch(None, as_batch(ROWS))
 
 
+def test_categories_inside_lists_and_structs_travel_as_their_values() -> None:
+    """Bodies are kept and sent without their dictionaries, so one with them could not be read by anybody."""
+    names = pa.array(["a", "b", "a"]).dictionary_encode()
+    columns = [
+        pa.StructArray.from_arrays([names, pa.array([1, 2, 3])], names=["name", "count"]),
+        pa.ListArray.from_arrays([0, 1, 1, 3], names),
+        pa.MapArray.from_arrays([0, 1, 2, 3], pa.array(["x", "y", "z"]), names),
+        pa.array([1, 2, 3]),
+    ]
+    table = pa.RecordBatch.from_arrays(columns, names=["s", "l", "m", "n"])
+    batch = as_batch(table)
+    assert batch.to_pylist() == table.to_pylist()
+    assert pa.ipc.read_record_batch(pa.py_buffer(batch.serialize()), batch.schema).equals(batch)
+
+
 def test_categories_travel_as_their_values() -> None:
     frame = pd.DataFrame({"city": pd.Categorical(["Austin", "Portland", "Austin"])})
     batch = as_batch(frame)

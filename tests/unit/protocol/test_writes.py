@@ -199,6 +199,21 @@ def test_a_writer_whose_next_action_is_gone_does_nothing_more() -> None:
     assert pump(writer) == []
 
 
+def test_large_actions_wait_in_the_log_and_not_in_memory() -> None:
+    size = output(1, "db").event.size
+    writer = Writer("db", CONDITIONAL, Settings(cache_bytes=2 * size))
+    writer.last = 4
+    for number in range(1, 5):
+        writer.became_durable(output(number, "db"))
+    assert (list(writer.cache), writer.cached_bytes) == ([1, 2], 2 * size)
+    for number in (1, 2):
+        assert pump(writer) == [f"write db {number}"]
+        assert writer.written(number)
+    assert (pump(writer), writer.cached_bytes) == (["fetch db 3 x64"], 0)
+    writer.fetched((output(3, "db"), output(4, "db")))
+    assert pump(writer) == ["write db 3"]
+
+
 def test_the_check_knows_its_invariant() -> None:
     writer = writer_of(CONDITIONAL, durable=1)
     writer.done = 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import time
@@ -38,7 +39,7 @@ class Caller:
             "group": "work",
             "submission": submission,
             "process": list(process),
-            "machine": "here",
+            "machine": socket.gethostname(),
             "address": "127.0.0.1",
             "port": 1,
             "token": "t",
