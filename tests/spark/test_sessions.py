@@ -47,7 +47,7 @@ def test_spark_that_retries_by_itself_makes_no_second_hosts(tmp_path: Path) -> N
     assert result["state"] == "completed"
     assert pipelines.sales_found(tmp_path) == pipelines.sales_expected()
     starts = {name: group["starts"] for name, group in result["status"]["groups"].items()}
-    assert starts == {"orders": 2, "hourly": 3, "totals": 1, "report": 2, "archive": 1}
+    assert starts == {"orders": 2, "hourly": 3, "totals": 1, "report": 2, "archive": 1}, result["status"]["losses"]
 
 
 def test_an_executor_is_killed(tmp_path: Path) -> None:

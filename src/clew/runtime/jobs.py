@@ -108,7 +108,9 @@ class Jobs:
         name = self._job_group(group.name, spec.submission)
         try:
             self._submitted.add(name)
-            self._context.setJobGroup(name, f"clew {self._pipeline}: {group.name}", interruptOnCancel=True)
+            # Cancelling must not interrupt Spark's thread: one that is just starting a Python worker would take its
+            # daemon for dead and restart it, and with it all hosts of the machine.
+            self._context.setJobGroup(name, f"clew {self._pipeline}: {group.name}", interruptOnCancel=False)
             self._context.parallelize([0], 1).mapPartitions(partial(serve, spec)).collect()
         except Exception as found:
             error = explain(found)
