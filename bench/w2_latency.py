@@ -21,37 +21,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.noting_table import NotingTable
 from bench.process_tree import machine
 from bench.workload_data import start_emitter
 
 import clew
 from clew.runtime.session import local_session
-
-
-class Arrivals(clew.WriteConnection):
-    """A table with one row per action and the moment at which it came; a second execution finds the row."""
-
-    kind = "conditional"
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def open(self) -> None:
-        self.connection = sqlite3.connect(self.path, isolation_level=None, timeout=30, check_same_thread=False)
-        self.connection.execute("PRAGMA journal_mode = WAL")
-        self.connection.execute("PRAGMA synchronous = FULL")
-        self.connection.execute(
-            "CREATE TABLE IF NOT EXISTS arrivals (action TEXT PRIMARY KEY, id INTEGER, t REAL, arrived REAL)"
-        )
-
-    def execute(self, action: clew.WriteAction) -> None:
-        row = action.batch.to_pylist()[0]
-        self.connection.execute(
-            "INSERT OR IGNORE INTO arrivals VALUES (?, ?, ?, ?)", (action.id, row["id"], row["t"], time.time())
-        )
-
-    def close(self) -> None:
-        self.connection.close()
 
 
 def step(row: dict[str, Any]) -> dict[str, Any]:
@@ -62,7 +37,7 @@ def build(folder: Path) -> clew.Pipeline:
     pipeline = clew.Pipeline("w2")
     lines = clew.files(str(folder / "log.jsonl"), follow=True, rows_per_event=1, poll_s=0.002, idle_s=2.0)
     events = pipeline.source("events", lines)
-    events.map(step, rows=True).write("arrivals", Arrivals(str(folder / "out.db")))
+    events.map(step, rows=True).write("arrivals", NotingTable(str(folder / "out.db"), ("id", "t")))
     return pipeline
 
 
@@ -86,7 +61,7 @@ def once(spark: Any, seconds: float, kill_at_s: float | None, recovery: str = "l
         emitter.wait()
         run.wait()
         with sqlite3.connect(folder / "out.db") as connection:
-            rows = connection.execute("SELECT id, t, arrived FROM arrivals ORDER BY arrived").fetchall()
+            rows = connection.execute("SELECT id, t, written FROM noted ORDER BY written").fetchall()
         losses = run.losses()
     late = sorted(1000 * (arrived - t) for _, t, arrived in rows)
     gaps = [after - before for (_, _, before), (_, _, after) in itertools.pairwise(rows)]

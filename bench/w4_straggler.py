@@ -22,6 +22,7 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from bench.noting_table import NotingTable
 from bench.process_tree import machine
 from bench.workload_data import start_emitter
 
@@ -47,39 +48,13 @@ def stage_c(table: pa.Table) -> dict[str, list[Any]]:
     return {"first": [ids[0]], "last": [ids[-1]], "count": [len(ids)], "due": [latest]}
 
 
-class Rows(clew.WriteConnection):
-    """A table with a row per action and the moment at which it was written; a second execution finds the row."""
-
-    kind = "conditional"
-
-    def __init__(self, path: str) -> None:
-        self.path = path
-
-    def open(self) -> None:
-        self.connection = sqlite3.connect(self.path, isolation_level=None, timeout=30, check_same_thread=False)
-        self.connection.execute("PRAGMA journal_mode = WAL")
-        self.connection.execute("PRAGMA synchronous = FULL")
-        self.connection.execute(
-            "CREATE TABLE IF NOT EXISTS report (action TEXT PRIMARY KEY, first, last, count, due REAL, written REAL)"
-        )
-
-    def execute(self, action: clew.WriteAction) -> None:
-        row = action.batch.to_pylist()[0]
-        self.connection.execute(
-            "INSERT OR IGNORE INTO report VALUES (?, ?, ?, ?, ?, ?)", (action.id, *row.values(), time.time())
-        )
-
-    def close(self) -> None:
-        self.connection.close()
-
-
 def build(folder: Path) -> clew.Pipeline:
     pipeline = clew.Pipeline("w4")
     lines = clew.files(str(folder / "log.jsonl"), follow=True, rows_per_event=1, poll_s=0.005, idle_s=1.0)
     events = pipeline.source("events", lines)
     pairs = events.map(stage_a).batch(2, f=stage_b)
     report = pairs.batch(25, f=stage_c)
-    report.write("report", Rows(str(folder / "out.db")))
+    report.write("report", NotingTable(str(folder / "out.db"), ("first", "last", "count", "due")))
     pipeline.group("stage_c", "report")
     return pipeline
 
@@ -103,7 +78,7 @@ def once(spark: Any, count: int, recovery: str, is_killing: bool) -> dict[str, A
         emitter.wait()
         run.wait()
         with sqlite3.connect(folder / "out.db") as connection:
-            rows = connection.execute("SELECT first, last, count, due, written FROM report ORDER BY first").fetchall()
+            rows = connection.execute("SELECT first, last, count, due, written FROM noted ORDER BY first").fetchall()
     wanted = [(first, first + 49, 50) for first in range(0, count, 50)]
     found = [tuple(row[:3]) for row in rows]
     return {

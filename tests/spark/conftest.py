@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
-from tests.postgres_server import NoPostgres, find_programs, postgres_server
 
 from clew.runtime.session import SPARE_SLOTS, local_session
 
@@ -27,19 +26,6 @@ def spark() -> Iterator[SparkSession]:
     session = local_session("tests", SLOTS - SPARE_SLOTS)
     yield session
     session.stop()
-
-
-@pytest.fixture(scope="session")
-def postgres_dsn() -> Iterator[str]:
-    """The connection string of a server that this test process owns."""
-    try:
-        find_programs()
-    except NoPostgres as missing:
-        if os.environ.get("CLEW_SKIP_POSTGRES") == "1":
-            pytest.skip("CLEW_SKIP_POSTGRES=1")
-        pytest.fail(str(missing), pytrace=False)
-    with postgres_server() as dsn:
-        yield dsn
 
 
 @pytest.fixture

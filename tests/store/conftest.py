@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from itertools import count
 from pathlib import Path
 
 import pytest
-from tests.postgres_server import NoPostgres, find_programs, postgres_server
 from tests.store.places import Place
 
 from clew.log.contract import Store
 
 _numbers = count(1)
-
-
-@pytest.fixture(scope="session")
-def postgres_dsn() -> Iterator[str]:
-    """The connection string of a server that this test process owns."""
-    try:
-        find_programs()
-    except NoPostgres as missing:
-        if os.environ.get("CLEW_SKIP_POSTGRES") == "1":
-            pytest.skip("CLEW_SKIP_POSTGRES=1")
-        pytest.fail(str(missing), pytrace=False)
-    with postgres_server() as dsn:
-        yield dsn
 
 
 @pytest.fixture

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
@@ -32,6 +33,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except Interrupted as interrupted:
         print("clew: interrupted", file=sys.stderr)
         return interrupted.exit_code
+    except BrokenPipeError:  # Whoever read the output, as `head` does, has seen enough.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     except KeyboardInterrupt:
         print("clew: interrupted", file=sys.stderr)
         return 130

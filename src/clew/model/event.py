@@ -161,6 +161,21 @@ def _plain_type(of: pa.DataType) -> pa.DataType:
     )
 
 
+EVENT_BYTES_MAX = 1 << 31
+"""An event with more bytes than this cannot be sent; the limit leaves room for its header."""
+
+
+def check_size(batch: pa.RecordBatch) -> None:
+    """Raises if the records are too many for one event."""
+    if batch.get_total_buffer_size() > EVENT_BYTES_MAX - 4096:  # Quick, but a slice counts as what it is cut from.
+        size = pa.ipc.get_record_batch_size(batch)
+        if size > EVENT_BYTES_MAX - 4096:
+            raise MoveError(
+                f"an event of {batch.num_rows} records would have {size} bytes; expected less than {EVENT_BYTES_MAX}. "
+                f"Yield its records as several events."
+            )
+
+
 def as_batch(data: Any) -> pa.RecordBatch:
     """Records in any of the usual shapes as one Arrow record batch.
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from clew.errors import MoveError
-from clew.model.event import NO_ATTRIBUTES, Event, as_batch
+from clew.model.event import NO_ATTRIBUTES, Event, as_batch, check_size
 from clew.model.graph import Node
 from clew.model.operator import Assigned, Operator
 from clew.model.source import Source
@@ -294,7 +294,9 @@ class Moves:
                     f"operator {self.node.name!r} said that records come from Input Sets that are not being generated; "
                     f"pass only keys of the group to ctx.uses()."
                 )
-            found.append(was.Emission(destination, as_batch(data), keys, attributes))
+            batch = as_batch(data)
+            check_size(batch)
+            found.append(was.Emission(destination, batch, keys, attributes))
         return tuple(found)
 
     def _fire(self, move: does.Fire) -> was.Fired:
@@ -335,8 +337,10 @@ class Moves:
                 break
             data, offset = item
             position = encode(offset)
-            items.append((as_batch(data), position))
-            size += pa.ipc.get_record_batch_size(items[-1][0])
+            batch = as_batch(data)
+            check_size(batch)
+            items.append((batch, position))
+            size += pa.ipc.get_record_batch_size(batch)
             if self.around.now() > patience:
                 break  # A slow source: what has come should not wait for what has not.
         self.reading = (move.action, position, reader)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import socket
+import time
 from typing import Any, NamedTuple
 
 from clew.errors import BadFrame
 from clew.model.names import Channel, Replica
 from clew.model.values import decode, encode
-from clew.runtime.frames import FrameReader, frame
+from clew.runtime.frames import HEADER, FrameReader, frame
+from clew.runtime.handshake import PATIENCE_S, exactly
 
 CONTROL = 1
 DIAL = 2
@@ -52,23 +54,14 @@ def read_dial(kind: int, payload: bytes) -> Channel:
 
 def receive(connection: socket.socket) -> tuple[int, bytes]:
     """The next frame of a blocking connection that has not been handed to a loop yet, byte by byte exact."""
-    head = _exactly(connection, 5)
+    deadline = time.monotonic() + PATIENCE_S
+    head = exactly(connection, HEADER.size, deadline)
     reader = FrameReader(_LIMIT)
     length = int.from_bytes(head[:4], "big")
     if length > _LIMIT:
         raise BadFrame(f"a first frame of {length} bytes was announced; expected at most {_LIMIT}")
-    reader.fed(head + _exactly(connection, length))
+    reader.fed(head + exactly(connection, length, deadline))
     return next(reader.frames())
-
-
-def _exactly(connection: socket.socket, count: int) -> bytes:
-    data = b""
-    while len(data) < count:
-        part = connection.recv(count - len(data))
-        if not part:
-            raise ConnectionError("the connection was closed before its first frame")
-        data += part
-    return data
 
 
 def _decoded(payload: bytes) -> Any:

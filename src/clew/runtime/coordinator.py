@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from clew.errors import BadFrame, ClewError
+from clew.errors import BadFrame
 from clew.log.processes import Process, is_alive, is_here, is_stopped, ticks_used
 from clew.runtime import control
 from clew.runtime.control import Address, message
@@ -61,7 +61,6 @@ class Coordinator:
         self.wanted = {str(replica) for group in groups for replica in group.replicas}
         self.losses: list[Loss] = []
         self.error: str | None = None
-        self.is_stopping = False
         self.is_over = False
         self.over = threading.Event()
         """Set when all is done, has failed, or was stopped: hosts are told to end then."""
@@ -81,8 +80,7 @@ class Coordinator:
 
     def stop(self) -> None:
         """Ends the run where it is; may be called from any thread."""
-        self.is_stopping = True
-        self.loop.soon(lambda: self._end_all())
+        self.loop.soon(self._end_all)
 
     def fail(self, why: str) -> None:
         """Ends the run with an error; on the loop's thread."""
@@ -369,12 +367,3 @@ def _report(group: Group, process: Process | None) -> dict[str, Any]:
         "last_error": group.why or None,
         **{key: value for key, value in group.report.items() if key != "type"},
     }
-
-
-def explain(error: BaseException) -> str:
-    """What a Spark error says, without its stack traces."""
-    if isinstance(error, ClewError):
-        return str(error)
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    telling = [line for line in lines if "Error" in line or "Exception" in line]
-    return (telling or lines or [type(error).__name__])[-1][:500]

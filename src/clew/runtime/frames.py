@@ -10,10 +10,11 @@ import struct
 from collections.abc import Iterator
 
 from clew.errors import BadFrame
+from clew.model.event import EVENT_BYTES_MAX
 
 HEADER = struct.Struct(">IB")
-LIMIT = 1 << 31
-"""No frame is longer than this; an event with more bytes must be split by its operator."""
+LIMIT = EVENT_BYTES_MAX
+"""No frame is longer than this; larger events are refused when they are made."""
 _ROOM = 1 << 18
 _KEPT_MAX = 1 << 22
 """A buffer that a large frame has made larger than this is given back."""

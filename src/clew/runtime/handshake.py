@@ -31,7 +31,7 @@ def accept(connection: socket.socket, secret: bytes) -> None:
     connection.settimeout(PATIENCE_S)
     ours = secrets.token_bytes(_NONCE)
     connection.sendall(_MAGIC + ours)
-    answer = _exactly(connection, len(_MAGIC) + _NONCE + _PROOF, deadline)
+    answer = exactly(connection, len(_MAGIC) + _NONCE + _PROOF, deadline)
     theirs, proof = answer[len(_MAGIC) : -_PROOF], answer[-_PROOF:]
     if not answer.startswith(_MAGIC) or not hmac.compare_digest(proof, prove(secret, b"calling", ours, theirs)):
         raise NotAuthentic("a connection did not prove that it belongs to this run; it was refused")
@@ -43,23 +43,23 @@ def call(connection: socket.socket, secret: bytes) -> None:
     """The calling end; raises like `accept`."""
     deadline = time.monotonic() + PATIENCE_S
     connection.settimeout(PATIENCE_S)
-    challenge = _exactly(connection, len(_MAGIC) + _NONCE, deadline)
+    challenge = exactly(connection, len(_MAGIC) + _NONCE, deadline)
     if not challenge.startswith(_MAGIC):
         raise NotAuthentic("what was called is not part of a Clew run; the connection was closed")
     theirs, ours = challenge[len(_MAGIC) :], secrets.token_bytes(_NONCE)
     connection.sendall(_MAGIC + ours + prove(secret, b"calling", theirs, ours))
-    if not hmac.compare_digest(_exactly(connection, _PROOF, deadline), prove(secret, b"accepting", ours, theirs)):
+    if not hmac.compare_digest(exactly(connection, _PROOF, deadline), prove(secret, b"accepting", ours, theirs)):
         raise NotAuthentic("what was called did not prove that it belongs to this run; the connection was closed")
     connection.settimeout(PATIENCE_S)
 
 
-def _exactly(connection: socket.socket, count: int, deadline: float) -> bytes:
+def exactly(connection: socket.socket, count: int, deadline: float) -> bytes:
     """So many bytes, all of them in time: byte by byte a stranger could keep others out for long."""
     data = b""
     while len(data) < count:
         connection.settimeout(max(0.001, deadline - time.monotonic()))
         part = connection.recv(count - len(data))
         if not part:
-            raise ConnectionError("the connection was closed during the handshake")
+            raise ConnectionError("the connection was closed before all of it had come")
         data += part
     return data

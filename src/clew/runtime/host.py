@@ -22,7 +22,7 @@ from clew.log.contract import Store
 from clew.log.processes import Process
 from clew.model.driver import InDriver
 from clew.model.graph import Graph
-from clew.model.names import Channel, Replica
+from clew.model.names import Channel, Replica, parse_replica
 from clew.protocol import inputs as was
 from clew.runtime import control, server
 from clew.runtime.control import Address, message
@@ -239,8 +239,7 @@ class Host:
     def _directed(self, hosts: dict[str, list[Any]]) -> None:
         directory: dict[Replica, Address] = {}
         for name, (host, port, token) in hosts.items():
-            operator, _, index = name.partition("/")
-            directory[Replica(operator, int(index or 0))] = Address(host, port, token)
+            directory[parse_replica(name)] = Address(host, port, token)
         self.directory = directory
         self._dial()
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from clew.runtime.coordinator import Coordinator, explain
+from clew.runtime.coordinator import Coordinator
 from clew.runtime.groups import Group
 from clew.runtime.host import Host
+from clew.runtime.spark_errors import explain
 from clew.runtime.spec import HostSpec
 from clew.runtime.task import serve
 

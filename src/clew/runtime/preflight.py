@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import NotEnoughSlots, NotPicklable, UnsuitableSpark
 from clew.model.graph import Graph, Node
 from clew.runtime.groups import Group
+from clew.runtime.spark_errors import explain
 from clew.runtime.spec import LogPlace
 
 if TYPE_CHECKING:
@@ -73,11 +74,9 @@ def check_workers(spark: SparkSession) -> None:
     try:
         there = context.parallelize([0], 1).map(version_there).collect()[0]
     except Exception as error:
-        lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-        telling = [line for line in lines if "Error" in line or "MISMATCH" in line]
         raise UnsuitableSpark(
-            f"a first small Python job on {context.master}, run by {context.pythonExec!r}, failed: "
-            f"{(telling or lines)[-1]}. {_REMEDY}"
+            f"a first small Python job on {context.master}, run by {context.pythonExec!r}, failed: {explain(error)}. "
+            f"{_REMEDY}"
         ) from error
     if there != here:
         raise UnsuitableSpark(

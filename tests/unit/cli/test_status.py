@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -131,3 +134,13 @@ def test_a_password_is_never_shown(run: Run) -> None:
 
 def test_a_schema_of_a_directory(path: Path, run: Run) -> None:
     assert "only a PostgreSQL log has one" in run("status", path, "--schema", "x").err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(path: Path) -> None:
+    work(SqliteStore.create(path, DESCRIPTION)).close()
+    command = [sys.executable, "-u", "-m", "clew.cli.main", "status", str(path)]
+    reading, writing = os.pipe()
+    os.close(reading)
+    found = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, check=False)
+    os.close(writing)
+    assert (found.returncode, found.stderr) == (141, b"")

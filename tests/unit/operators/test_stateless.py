@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import pytest
+
+import clew
 from clew.model.event import Event, as_batch
 from clew.model.names import Replica
 from clew.model.operator import Context
+from clew.operators.batch import Batch
 from clew.operators.stateless import Stateless
-from clew.testing import Alone
+from clew.testing import Alone, scripted, verify
 
 
 class Sorter(Stateless):
@@ -49,3 +53,14 @@ def test_what_waits_after_a_restart_is_generated_in_order() -> None:
     assert sorter.ready(ctx) == ([("right", 1)],)
     assert len(list(sorter.generate([("right", 1)], ctx))) == 1
     assert sorter.ready(ctx) == ()
+
+
+def test_a_false_promise_to_generate_at_once_is_found_out() -> None:
+    class Hasty(Batch):
+        is_immediate = True
+
+    pipeline = clew.Pipeline("hasty")
+    numbers = pipeline.source("numbers", scripted([[{"x": number}] for number in range(4)]))
+    numbers.operator("pairs", Hasty(2)).collect("found")
+    with pytest.raises(clew.Violation, match=r"pairs: ready\(\) answered \[1\]; in a run without failures"):
+        verify(pipeline, schedules=1)

@@ -573,6 +573,16 @@ def test_a_source_has_no_timers() -> None:
         moves_of(Numbers(), plan=lambda ctx: ctx.timer("t", 1.0)).perform(does.Plan())
 
 
+def test_an_event_that_could_not_be_sent_is_refused_when_it_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.model.event.EVENT_BYTES_MAX", 4096 + 300)
+    large = [{"x": "y" * 400}]
+    words = r"an event of 1 records would have \d+ bytes; expected less than 4396. Yield its records as several events."
+    with pytest.raises(MoveError, match=words):
+        moves_of(generate=lambda keys, ctx: [("out", large)]).perform(does.Generate((encode(1),)))
+    with pytest.raises(MoveError, match=words):
+        moves_of(Numbers(), read=lambda action, offset: iter([(large, 1)])).perform(read(None, 1))
+
+
 def test_what_a_slow_source_gave_does_not_wait_for_the_rest() -> None:
     moves = moves_of(Numbers(), Around())
     assert read_in(moves.perform(read(None, 4))) == ([1], False, 1)
