@@ -22,6 +22,7 @@ from clew.model.connection import Kind, ReadConnection, WriteAction, WriteConnec
 from clew.model.event import Event
 from clew.model.operator import Assigned, Context, Operator
 from clew.model.source import Source
+from clew.model.stamps import Stamped, Stamps, event_time, numbered
 from clew.pipeline import Pipeline, Stream
 
 __version__ = "0.1.0.dev0"
@@ -39,6 +40,8 @@ __all__ = [
     "Pipeline",
     "ReadConnection",
     "Source",
+    "Stamped",
+    "Stamps",
     "Stream",
     "Violation",
     "WriteAction",
@@ -47,11 +50,13 @@ __all__ = [
     "call",
     "csv",
     "dataframe",
+    "event_time",
     "files",
     "frame_writer",
     "from_callable",
     "generator",
     "jsonl",
+    "numbered",
     "parquet",
     "postgres",
     "postgres_lookup",

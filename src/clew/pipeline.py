@@ -15,10 +15,13 @@ from clew.model.graph import Graph, Node, Scope
 from clew.model.names import Channel, Replica, check_name, is_name, split_port
 from clew.model.operator import Operator
 from clew.model.source import Source
+from clew.model.stamps import Stamps
 from clew.model.validation import build_graph, check_input, check_new, check_output
 from clew.operators.dispatch import Key, dispatcher, port_of
+from clew.operators.loop import Again, EnterLoop, LeaveLoop
 from clew.operators.merge import Merge, Merger
 from clew.operators.shape import Shape, shape_of
+from clew.progress.pipeline import topology_of
 from clew.runtime.run import Run, start
 from clew.runtime.spec import LOOPBACK, TUNING, LogPlace, Options, Tuning
 from clew.sugar import Sugar
@@ -50,9 +53,13 @@ class Pipeline:
         self._scopes: list[Scope] = []
         self._groups: list[tuple[str, ...]] = []
 
-    def source(self, name: str, source: Source) -> Stream:
-        """Declares a source; the stream is its first output port."""
-        return self._declare(declare_source(name, source))
+    def source(self, name: str, source: Source, times: Stamps | None = None) -> Stream:
+        """Declares a source; the stream is its first output port.
+
+        With `times`, such as `clew.event_time("ts", late_by=5)`, its events have times, so that operators behind it
+        know when all that belongs to a time has arrived.
+        """
+        return self._declare(declare_source(name, source, times))
 
     def operator(
         self,
@@ -131,7 +138,9 @@ class Pipeline:
     def build(self) -> Graph:
         """The graph, or an error that says what is wrong and what to do."""
         channels = [each for channel in self._channels for each in self._everywhere(channel)]
-        return build_graph(self.name, self._nodes.values(), channels, self._scopes, self._groups)
+        graph = build_graph(self.name, self._nodes.values(), channels, self._scopes, self._groups)
+        topology_of(graph)  # Every cycle must advance time.
+        return graph
 
     def __repr__(self) -> str:
         return f"<Pipeline {self.name}>"
@@ -231,6 +240,28 @@ class Stream(Sugar):
         """The operator."""
         self.port = port
         """The output port; a sink has none."""
+
+    def iterate(
+        self, name: str, body: Callable[[Stream, Stream], tuple[Stream, Stream]], rounds_max: int | None = None
+    ) -> Stream:
+        """A loop: the body is given what enters and what comes round again, and returns what goes round and out.
+
+        Inside, an event's time is a pair of its time outside and the number of its round, from 0 on. Its operators are
+        told when a round is over (`on_frontier`), and the loop ends when nothing can go round any more. With
+        `rounds_max`, whatever goes round more often stops the run with an error.
+        """
+        pipeline = self.pipeline
+        entered = self.operator(f"{name}-enter", EnterLoop())
+        again = pipeline.operator(f"{name}-again", Again(rounds_max))
+        made = body(entered, again)
+        if not (isinstance(made, tuple) and len(made) == 2 and all(isinstance(each, Stream) for each in made)):
+            raise BuildError(
+                f"the body of loop {name!r} returned {made!r}; expected a pair of streams: what goes round again, and "
+                f"what leaves the loop."
+            )
+        round_again, out = made
+        pipeline.connect(round_again, f"{name}-again.in")
+        return out.operator(f"{name}-leave", LeaveLoop())
 
     def __getitem__(self, port: str) -> Stream:
         check_output(f"stream {self}[{port!r}]", self.pipeline._node(self.name), port)

@@ -9,11 +9,14 @@ from clew.errors import DoublyUsedPort
 from clew.model.connection import ReadConnection, WriteConnection
 from clew.model.declaration import declare_operator
 from clew.model.operator import Operator
+from clew.operators import timed
+from clew.operators.aggregate import Spec
 from clew.operators.batch import Batch
 from clew.operators.collect import Collect
 from clew.operators.dataframe import OnFrames, Query
 from clew.operators.functions import Filter, FlatMap, Map
 from clew.operators.shape import shape_of
+from clew.operators.windows import Session, Windows
 from clew.operators.writer import writer
 
 if TYPE_CHECKING:
@@ -137,6 +140,97 @@ class Sugar:
         It sees the tables, views and functions of the run's session as well; otherwise as `dataframe`.
         """
         return self.operator(name, Query(query, every, rows_per_event), dead_letters=dead_letters)
+
+    def window(
+        self,
+        name: str,
+        windows: Windows | Session,
+        f: Callable[[Any], Any],
+        by: str = "ts",
+        keys: timed.Keys = None,
+        *,
+        late: str = "drop",
+        nulls: str = "error",
+        bounds: bool = True,
+        rows: bool = False,
+        pandas: bool = False,
+        dead_letters: bool = False,
+    ) -> Stream:
+        """What a function makes of all records of a time window, or of those of each key in it, when it is over.
+
+        The time of a record is in the column `by`. The function is given an Arrow table, with `pandas` a frame, with
+        `rows` a list of dictionaries. What it gives has the columns `window_start` and `window_end` added, unless
+        `bounds` is False. Late records are dropped and counted, or leave on `stream["late"]` with `late="port"`, or
+        stop the run with `late="error"`; records without a time stop it, unless `nulls="drop"`.
+        """
+        shape = shape_of(rows=rows, pandas=pandas)
+        made = timed.window(windows, f, by, keys, shape=shape, late=late, nulls=nulls, bounds=bounds)
+        return self.operator(name, made, dead_letters=dead_letters)
+
+    def aggregate(
+        self,
+        name: str,
+        windows: Windows | Session,
+        spec: Spec,
+        keys: timed.Keys = None,
+        by: str = "ts",
+        *,
+        late: str = "drop",
+        nulls: str = "error",
+        bounds: bool = True,
+        dead_letters: bool = False,
+    ) -> Stream:
+        """Aggregates of each key in a time window: `{"total": ("amount", "sum"), "n": "count"}`.
+
+        The ways are sum, count, min, max and mean. One row is kept for each key and open time window, not its records.
+        Otherwise as `window`.
+        """
+        made = timed.aggregate(windows, spec, keys, by, late=late, nulls=nulls, bounds=bounds)
+        return self.operator(name, made, dead_letters=dead_letters)
+
+    def histogram(
+        self,
+        name: str,
+        column: str,
+        windows: Windows | Session,
+        by: str = "ts",
+        keys: timed.Keys = None,
+        *,
+        running: bool = False,
+        late: str = "drop",
+        nulls: str = "error",
+        bounds: bool = True,
+        dead_letters: bool = False,
+    ) -> Stream:
+        """How often each value of a column occurs in a time window, in the column `count`.
+
+        With `running`, each time window gives the counts of all time up to its end. Otherwise as `window`.
+        """
+        made = timed.histogram(column, windows, by, keys, running=running, late=late, nulls=nulls, bounds=bounds)
+        return self.operator(name, made, dead_letters=dead_letters)
+
+    def join(
+        self,
+        name: str,
+        right: Input,
+        on: str | Sequence[str],
+        within: Windows,
+        by: str | tuple[str, str] = "ts",
+        how: str = "inner",
+        *,
+        suffix: str = "_right",
+        late: str = "drop",
+        nulls: str = "error",
+        bounds: bool = False,
+        dead_letters: bool = False,
+    ) -> Stream:
+        """Pairs of this stream's records and another's, with equal values in the columns `on`, in one time window.
+
+        `by` names the column of times, or a pair of columns, of this stream and the other. `how` is inner, left, right
+        or full. A column of the other stream whose name this one has, too, gets the suffix. Otherwise as `window`.
+        """
+        made = timed.join(on, within, by, how, suffix=suffix, late=late, nulls=nulls, bounds=bounds)
+        return self.operator(name, made, {"right": right}, dead_letters=dead_letters)
 
     def write(
         self,

@@ -15,8 +15,10 @@ from clew.model.event import Event
 from clew.model.graph import Graph, Scope
 from clew.model.operator import Context, Operator
 from clew.model.scope import capture, paths, reachable
+from clew.model.stamps import numbered
 from clew.pipeline import Pipeline
 from clew.testing import scripted
+from clew.times import Add
 
 
 class Pass(Operator):
@@ -25,6 +27,7 @@ class Pass(Operator):
     def __init__(self, inputs: list[str], outputs: list[str]) -> None:
         self.inputs = inputs
         self.outputs = outputs
+        self.summaries = dict.fromkeys(inputs, Add(1))
 
     def assign(self, event: Event, ctx: Context) -> list[int]:
         return [event.id]
@@ -49,7 +52,7 @@ def cases(draw: st.DrawFn, cyclic: bool) -> Case:
     count = draw(st.integers(2, 6))
     outputs = [[f"out{number}" for number in range(draw(st.integers(1, 2)))] for _ in range(count)]
     pipeline = Pipeline("random")
-    pipeline.source("n0", scripted([]))
+    pipeline.source("n0", scripted([]), times=numbered())
     edges: list[tuple[str, str]] = []
     all_outputs = [f"n{index}.{port}" for index in range(1, count) for port in outputs[index]]
     for index in range(1, count):

@@ -89,4 +89,9 @@ def step(number: int) -> Transaction:
         cursors={A: Cursor(number, IdSet(number // 2), False)},
         counters={"order": number, "out:out": number, "position": number},
         state={b"latest": b"%d" % number},
+        progress={
+            ("hold", b"out"): b"%d" % number,
+            ("sum", b"%d" % number): b"one",
+            ("sum", b"%d" % (number - 2)): None,
+        },
     )

@@ -204,6 +204,57 @@ def test_timers_are_set_moved_and_removed(make_store: MakeStore) -> None:
     assert store.open(OP3).recover().timers == {b"two": 9.75, b"three": 3.0}
 
 
+def test_rows_of_time_are_set_replaced_and_removed(make_store: MakeStore) -> None:
+    store = make_store()
+    log = store.open(OP3)
+    commit(log, progress={("sum", b"a"): b"1", ("hold", b"b"): b"", ("hold", b"a"): b"2", ("frontier", b""): b"3"})
+    commit(log, progress={("hold", b"a"): None, ("sum", b"a"): b"\x00\xff", ("hold", b"never"): None})
+    commit(store.open(OP1), progress={("sum", b"a"): b"of another", ("hold", b"b"): None})
+    commit(log, state={b"k": b"v"})
+    expected = [(("frontier", b""), b"3"), (("hold", b"b"), b""), (("sum", b"a"), b"\x00\xff")]
+    assert list(store.reader().rows(OP3).progress.items()) == expected
+    assert list(store.open(OP3).recover().progress.items()) == expected
+    assert store.reader().rows(OP1).progress == {("sum", b"a"): b"of another"}
+
+
+def test_many_rows_of_time_in_one_commit(make_store: MakeStore) -> None:
+    store = make_store()
+    log = store.open(OP3)
+    commit(log, progress={("sum", b"%d" % number): b"%d" % number for number in range(1500)})
+    commit(log, progress={("sum", b"%d" % number): None if number % 2 else b"even" for number in range(1500)})
+    assert log.recover().progress == {("sum", b"%d" % number): b"even" for number in range(0, 1500, 2)}
+
+
+def test_a_refused_commit_leaves_the_rows_of_time_alone(make_store: MakeStore) -> None:
+    store = make_store()
+    old = store.open(OP3)
+    commit(old, progress={("hold", b"a"): b"1"})
+    new = store.open(OP3)
+    with pytest.raises(Fenced):
+        commit(old, progress={("hold", b"a"): None, ("hold", b"b"): b"2"})
+    assert new.recover().progress == {("hold", b"a"): b"1"}
+
+
+TIMES = [0, -1, 1_738_404_000_000_000, 2**70, "monday", (), (1, 2), ((1, (2, "x")), 0), ("L", 5), ("R", ("L", (3, 0)))]
+
+
+def test_the_times_of_events_come_back_equal_and_of_the_same_kind(make_store: MakeStore) -> None:
+    store = make_store()
+    log = store.open(OP3)
+    made = [event(number, time=time) for number, time in enumerate(TIMES, 1)]
+    last = len(made) + 1
+    commit(
+        log, outputs=[*(Output(each, 1.0) for each in made), Output(Event(OP3, "out", last, None, time=(9, 9)), 1.0)]
+    )
+    commit(log, reads=[ReadAction(1, "Cx", b"A", False, False, None, True)])
+    commit(log, stored=[Stored(1, index, each) for index, each in enumerate(made)])
+    log = store.open(OP3)
+    outputs = [output.event for output in log.outputs("out", 1, 99)]
+    for found in (outputs, store.reader().events(OP3, "out", range(1, last + 1))):
+        assert [repr(each.time) for each in found] == [*map(repr, TIMES), "(9, 9)"]  # A list is no tuple.
+    assert [repr(stored.event.time) for stored in log.effect(1, 0, 99)] == [*map(repr, TIMES)]
+
+
 def test_counters_survive_the_removal_of_what_they_counted(make_store: MakeStore) -> None:
     store = make_store()
     log = store.open(OP3)

@@ -57,7 +57,7 @@ def test_a_killed_process_leaves_a_prefix_of_what_it_committed(durable_place: Pl
     steps = recovered.counters["position"]
     assert last <= steps <= last + 1  # The last commit may have become durable without a word.
     assert recovered.cursors == {A: Cursor(steps, IdSet(steps // 2), False)}
-    assert log.state(b"latest") == b"%d" % steps
+    assert log.state(b"latest") == recovered.progress["hold", b"out"] == b"%d" % steps
     check_prefix(durable_place, steps)
     log.commit(step(steps + 1))
     check_prefix(durable_place, steps + 1)
@@ -264,6 +264,7 @@ def test_a_reader_sees_whole_transactions_while_they_are_committed(durable_place
             assert [output.id for output in rows.outputs] == [pair.order for pair in rows.pairs]
             assert len(rows.outputs) == steps == rows.cursors[A][0]
             assert rows.state == [(b"latest", b"%d" % steps)]
+            assert rows.progress["hold", b"out"] == b"%d" % steps
             assert [each.id for each in reader.events(OP3, "out", [steps])] == [steps]
             seen.append(steps)
     assert seen == sorted(seen)

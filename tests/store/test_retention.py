@@ -178,7 +178,7 @@ def test_what_is_kept_costs_nothing_to_pass_over(sqlite_place: Place) -> None:
     log.recover()
     read_file_names(log._read_session)
     connection.set_trace_callback(None)
-    small = {"ports", "channels", "schemas", "cursors", "counters", "timers"}
+    small = {"ports", "channels", "schemas", "cursors", "counters", "timers", "progress"}
     scans = []
     for statement in asked:
         for *_, step in connection.execute(f"EXPLAIN QUERY PLAN {statement}"):

@@ -15,6 +15,7 @@ from clew.cli.interrupt import Interrupted, interruptible
 from clew.cli.load import load
 from clew.cli.place import shown
 from clew.cli.spark import spark_session
+from clew.cli.status import counts_table
 from clew.errors import ClewError, RunFailed
 from clew.runtime import preflight
 from clew.runtime.run import Run, groups_of, start
@@ -100,6 +101,11 @@ def _print(run: Run, follower: Follower, place: LogPlace, out: TextIO) -> None:
         back = "not back" if loss["recovery_s"] is None else f"back after {loss['recovery_s']} s"
         print(f"{loss['group']} was lost, {back}: {loss['why']}", file=out)
     status = run.status()
+    for line in counts_table(status["counts"]) if status["counts"] else ():
+        print(line, file=out)
+    for location, frontier in status["frontiers"].items():
+        if frontier:  # Otherwise nothing can come there any more.
+            print(f"{location} had come to {', '.join(frontier)}", file=out)
     print(f"pipeline {run.graph.name!r}: {run.state} after {status['seconds']:.1f} s; log: {shown(place)}", file=out)
 
 
@@ -112,6 +118,8 @@ def _as_json(run: Run, place: LogPlace) -> dict[str, Any]:
         "seconds": status["seconds"],
         "log": shown(place),
         "metrics": run.metrics(),
+        "counts": status["counts"],
+        "frontiers": status["frontiers"],
         "losses": run.losses(),
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TextIO
 
 from clew.cli.follow import columns
@@ -74,6 +74,7 @@ def _replica(operator: dict[str, Any], found: Standing | None) -> dict[str, Any]
     standing = found or Standing(0, {}, {}, 0, 0, 0, 0, 0, 0)
     writes = operator.get("writes", {})
     holder = standing.holder
+    counts = {name.removeprefix("count:"): n for name, n in standing.counters.items() if name.startswith("count:")}
     return {
         "incarnation": standing.incarnation,
         "position": standing.counters.get("position", 0),
@@ -96,6 +97,7 @@ def _replica(operator: dict[str, Any], found: Standing | None) -> dict[str, Any]
             }
             for channel, cursor in standing.cursors.items()
         },
+        **({"counts": counts} if counts else {}),
     }
 
 
@@ -137,6 +139,21 @@ def _print(found: dict[str, Any], out: TextIO) -> None:
         print(file=out)
         for line in columns([("connection", "assigned", "released", "ended"), *cursors]):
             print(f"  {line}", file=out)
+    counts = {name: each["counts"] for name, each in found["replicas"].items() if "counts" in each}
+    if counts:
+        print(file=out)
+        for line in counts_table(counts):
+            print(f"  {line}", file=out)
+
+
+def counts_table(counts: Mapping[str, Mapping[str, int]]) -> list[str]:
+    """What operators have counted, as lines.
+
+    >>> counts_table({"hourly": {"late": 1203}})
+    ['replica  counted  number', 'hourly   late      1,203']
+    """
+    rows = [(replica, name, f"{number:,}") for replica, each in counts.items() for name, number in each.items()]
+    return columns([("replica", "counted", "number"), *rows])
 
 
 def _held_by(holder: dict[str, Any] | None) -> str:

@@ -120,6 +120,8 @@ class ReplicaRows(NamedTuple):
     stored: list[tuple[int, int]]
     lineage: list[tuple[str, int, int]]
     uses: list[tuple[int, str, int]]
+    progress: dict[tuple[str, bytes], bytes]
+    """The rows of time: kind and name, and value."""
 
 
 class Store(Protocol):

@@ -55,6 +55,8 @@ class Rows:
     state_versions: Sequence[tuple[int, bytes, bytes | None]] = ()
     timers: Sequence[tuple[bytes, float]] = ()
     timers_removed: Sequence[tuple[bytes]] = ()
+    progress: Sequence[tuple[str, bytes, bytes]] = ()
+    progress_removed: Sequence[tuple[str, bytes]] = ()
     reads: Sequence[Row] = ()
     effects: Sequence[Row] = ()
     forget_outputs: Sequence[tuple[int, int]] = ()
@@ -88,6 +90,9 @@ def rows_of(replica: Replica, transaction: Transaction, numbers: Numbers, files:
     if t.timers:
         rows.timers = [(key, due) for key, due in t.timers.items() if due is not None]
         rows.timers_removed = [(key,) for key, due in t.timers.items() if due is None]
+    if t.progress:
+        rows.progress = [(*row, value) for row, value in t.progress.items() if value is not None]
+        rows.progress_removed = [row for row, value in t.progress.items() if value is None]
     if t.reads:
         latest = {action.number: action for action in t.reads}
         rows.reads = [(*a[:3], int(a.is_complete), int(a.is_done), a.offset, int(a.is_stored)) for a in latest.values()]

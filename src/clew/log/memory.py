@@ -54,6 +54,7 @@ class Rows:
         self.state: dict[bytes, bytes] = {}
         self.state_versions: list[tuple[int, bytes, bytes | None]] = []
         self.timers: dict[bytes, float] = {}
+        self.progress: dict[tuple[str, bytes], bytes] = {}
         self.reads: dict[int, ReadAction] = {}
         self.stored: dict[int, list[Stored]] = {}
         self.lineage: dict[tuple[str, int], list[int]] = {}
@@ -107,6 +108,7 @@ class MemoryReplicaLog:
             open_sets=sorted(rows.open_sets.items()),
             timers=dict(rows.timers),
             reads=[row for _, row in sorted(rows.reads.items()) if not row.is_done],
+            progress=dict(sorted(rows.progress.items())),
         )
 
     def stage(self, transaction: Transaction) -> None:
@@ -166,6 +168,11 @@ class MemoryReplicaLog:
                 rows.timers.pop(name, None)
             else:
                 rows.timers[name] = at
+        for row, content in transaction.progress.items():
+            if content is None:
+                rows.progress.pop(row, None)
+            else:
+                rows.progress[row] = content
         for read in transaction.reads:
             rows.reads[read.number] = read
         for action in transaction.forget_effects:
@@ -342,6 +349,7 @@ class MemoryReader:
                 (port, number, serial) for (port, number), serials in rows.lineage.items() for serial in serials
             ),
             uses=sorted(use for uses in rows.uses.values() for use in uses),
+            progress=dict(sorted(rows.progress.items())),
         )
 
 

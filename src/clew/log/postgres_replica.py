@@ -20,7 +20,7 @@ import psycopg
 from clew.errors import Fenced, LogError
 from clew.log.body_files import BodyFiles
 from clew.log.encoding import Rows
-from clew.log.postgres_schema import Connection, Place
+from clew.log.postgres_schema import Connection, Place, add_later_table
 from clew.log.processes import Process, is_alive, is_elsewhere
 from clew.log.sql import Row, compose, insertion
 from clew.log.sql_replica import SqlReplicaLog
@@ -63,6 +63,10 @@ class PostgresSession:
         with self.connection.cursor() as cursor:
             cursor.executemany(self._text(statement), rows)
 
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+        return bool(self.query("SELECT 1 WHERE to_regclass(?) IS NOT NULL", (name,)))
+
     def insert(self, table: str, columns: str, rows: Sequence[Row]) -> None:
         """Adds rows that are not there yet."""
         self.many(insertion(table, columns), rows)
@@ -91,6 +95,7 @@ class PostgresReplicaLog(SqlReplicaLog):
         connection = place.connect()
         try:
             with place.errors_named():
+                add_later_table(connection)
                 replica_id = _replica_id(connection, replica)
                 incarnation, self._holders = _take_over(place, connection, replica, replica_id)
             self._place = place

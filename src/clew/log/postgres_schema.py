@@ -71,6 +71,13 @@ CREATE TABLE effects (
 CREATE INDEX effects_in_files ON effects (replica, file) WHERE file IS NOT NULL;
 """
 
+LATER_TABLE = """
+CREATE TABLE IF NOT EXISTS progress (
+    replica int4, kind text COLLATE "C", name bytea, value bytea NOT NULL, PRIMARY KEY (replica, kind, name));
+"""
+"""Older logs of this format lack it; the next owner of any replica adds it. A version that does not know it does not
+miss it."""
+
 LINEAGE_INDEXES = """
 CREATE INDEX outputs_by_age ON outputs (replica, created);
 CREATE INDEX pairs_by_event ON pairs (replica, channel, event);
@@ -78,6 +85,7 @@ CREATE INDEX pairs_by_event ON pairs (replica, channel, event);
 """Only when lineage is captured: without it, what these would find is removed at once."""
 
 TABLE_NAMES = frozenset(re.findall(r"CREATE TABLE (\w+)", TABLES))
+"""The tables that every log of this format has."""
 
 
 class Place:
@@ -159,7 +167,7 @@ def create_schema(place: Place, manifest: Manifest) -> None:
                         f"{place} holds {', '.join(found[:3])}{' ...' if len(found) > 3 else ''}; expected a schema "
                         f"that does not exist or is empty. Open the log that is there, or name another schema."
                     )
-                connection.execute(TABLES.encode())
+                connection.execute(TABLES.encode() + LATER_TABLE.encode())
                 if captures:
                     connection.execute(LINEAGE_INDEXES.encode())
                 connection.execute(
@@ -169,6 +177,15 @@ def create_schema(place: Place, manifest: Manifest) -> None:
             raise LogExists(
                 f"{place} has just become a log by another process. Open that one, or name another schema."
             ) from None
+
+
+def add_later_table(connection: Connection) -> None:
+    """Adds what a log lacks that was made before there was such a table."""
+    found = connection.execute("SELECT to_regclass('progress')").fetchone()
+    if found == (None,):
+        with connection.transaction():
+            connection.execute("LOCK TABLE log IN SHARE UPDATE EXCLUSIVE MODE")  # Of several at once, one makes it.
+            connection.execute(LATER_TABLE.encode())
 
 
 def log_schemas(place: Place) -> list[str]:

@@ -27,6 +27,9 @@ class Session(Protocol):
     def many(self, statement: str, rows: Sequence[Row]) -> None:
         """Executes a statement once per row of parameters."""
 
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+
     def insert(self, table: str, columns: str, rows: Sequence[Row]) -> None:
         """Adds rows that are not there yet."""
 

@@ -43,6 +43,7 @@ def read_recovered(session: Session, names: Names, incarnation: int) -> Recovere
         ),
         timers=dict(_tuples(session.query("SELECT key, due FROM timers WHERE {own} ORDER BY key"))),
         reads=[_read_action(row) for row in _read_rows(session, "AND done = 0")],
+        progress=_read_progress(session),
     )
 
 
@@ -154,6 +155,7 @@ def read_rows(session: Session, names: Names, incarnation: int) -> ReplicaRows:
             for output, serial in session.query("SELECT output, serial FROM lineage WHERE {own}")
         ),
         uses=_tuples(session.query("SELECT serial, kind, number FROM uses WHERE {own} ORDER BY serial, kind, number")),
+        progress=_read_progress(session) if session.has_table("progress") else {},  # An older log may have none yet.
     )
 
 
@@ -196,6 +198,12 @@ def read_cursors(session: Session, names: Names) -> dict[Channel, Cursor]:
 def read_counters(session: Session) -> dict[str, int]:
     """All counters by name."""
     return dict(_tuples(session.query("SELECT name, value FROM counters WHERE {own} ORDER BY name")))
+
+
+def _read_progress(session: Session) -> dict[tuple[str, bytes], bytes]:
+    """All rows of time."""
+    rows = session.query("SELECT kind, name, value FROM progress WHERE {own} ORDER BY kind, name")
+    return {(kind, name): value for kind, name, value in rows}
 
 
 def _read_rows(session: Session, condition: str) -> list[Row]:

@@ -31,6 +31,9 @@ _SET_STATE: Final = """
 _SET_TIMER: Final = """
     INSERT INTO timers ({c}key, due) VALUES ({v}?, ?)
     ON CONFLICT ({c}key) DO UPDATE SET due = excluded.due"""
+_SET_PROGRESS: Final = """
+    INSERT INTO progress ({c}kind, name, value) VALUES ({v}?, ?, ?)
+    ON CONFLICT ({c}kind, name) DO UPDATE SET value = excluded.value"""
 _SET_READ: Final = """
     INSERT INTO reads ({c}number, connection, description, complete, done, position, stored)
     VALUES ({v}?, ?, ?, ?, ?, ?, ?)
@@ -96,6 +99,10 @@ def _apply_state(session: Session, rows: Rows) -> None:
         session.many(_SET_TIMER, rows.timers)
     if rows.timers_removed:
         session.many("DELETE FROM timers WHERE {own} AND key = ?", rows.timers_removed)
+    if rows.progress:
+        session.many(_SET_PROGRESS, rows.progress)
+    if rows.progress_removed:
+        session.many("DELETE FROM progress WHERE {own} AND kind = ? AND name = ?", rows.progress_removed)
 
 
 def _apply_reads(session: Session, rows: Rows, has_files: bool) -> list[str]:

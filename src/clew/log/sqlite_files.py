@@ -71,6 +71,12 @@ CREATE TABLE effects (
 CREATE INDEX effects_in_files ON effects (file) WHERE file IS NOT NULL;
 """
 
+LATER_TABLE = """
+CREATE TABLE IF NOT EXISTS progress (
+    kind TEXT, name BLOB, value BLOB NOT NULL, PRIMARY KEY (kind, name)) WITHOUT ROWID;
+"""
+"""Older files of this format lack it; their next owner adds it. A version that does not know it does not miss it."""
+
 LINEAGE_INDEXES = """
 CREATE INDEX outputs_by_age ON outputs (created);
 CREATE INDEX pairs_by_event ON pairs (channel, event);
@@ -78,6 +84,7 @@ CREATE INDEX pairs_by_event ON pairs (channel, event);
 """Only for replicas whose lineage is captured: without it, what these would find is removed at once."""
 
 TABLE_NAMES = frozenset(re.findall(r"CREATE TABLE (\w+)", TABLES))
+"""The tables that every file of this format has."""
 
 
 def file_name(replica: Replica) -> str:
@@ -105,7 +112,7 @@ def make_file(path: Path, log_id: str, replica: Replica, *, captures_lineage: bo
             connection.execute("PRAGMA synchronous = FULL")
             connection.executescript(
                 f"BEGIN; PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {FORMAT}; "
-                f"{TABLES} {LINEAGE_INDEXES if captures_lineage else ''} COMMIT;"
+                f"{TABLES} {LATER_TABLE} {LINEAGE_INDEXES if captures_lineage else ''} COMMIT;"
             )
             connection.execute(
                 "INSERT INTO owner VALUES (1, ?, ?, ?, 0, 0, 0, '', '')", (log_id, replica.operator, replica.index)
@@ -146,7 +153,7 @@ def check_file(path: Path, log_id: str, replica: Replica) -> None:
 
 
 def _check_contents(path: Path, log_id: str, replica: Replica, mode: str) -> None:
-    """What is looked at was written when the file was made, and never since."""
+    """What is looked at was written when the file was made, and never changed since."""
     if path.stat().st_size < _SMALLEST:
         raise sqlite3.DatabaseError("file is too short and not a database")
     with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)) as connection:

@@ -19,7 +19,7 @@ from clew.log.processes import Process, end, is_alive, is_elsewhere
 from clew.log.sql import Row, compose, insertion
 from clew.log.sql_replica import SqlReplicaLog
 from clew.log.sql_writing import Applied
-from clew.log.sqlite_files import connect_to_read, connect_to_write, damage_named, named
+from clew.log.sqlite_files import LATER_TABLE, connect_to_read, connect_to_write, damage_named, named
 from clew.model.names import Replica
 
 _PATIENCE_S = 60.0
@@ -42,6 +42,10 @@ class SqliteSession:
     def many(self, statement: str, rows: Sequence[Row]) -> None:
         """Executes a statement once per row of parameters."""
         self.connection.executemany(self._text(statement), rows)
+
+    def has_table(self, name: str) -> bool:
+        """Whether there is a table of this name."""
+        return bool(self.query("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
 
     def insert(self, table: str, columns: str, rows: Sequence[Row]) -> None:
         """Adds rows that are not there yet."""
@@ -146,6 +150,7 @@ def _take_over(connection: sqlite3.Connection) -> tuple[int, bool]:
             if found != holders:  # Somebody else took over in between: that one is the predecessor now.
                 connection.execute("ROLLBACK")
                 continue
+            connection.execute(LATER_TABLE)
             remaining = {holder for holder in holders if is_alive(holder) or is_elsewhere(holder)}
             connection.execute("DELETE FROM past")
             connection.executemany("INSERT INTO past VALUES (?, ?, ?, ?)", remaining)

@@ -12,16 +12,19 @@ from clew.model.graph import DEAD, Node
 from clew.model.names import check_name
 from clew.model.operator import Operator
 from clew.model.source import Source
+from clew.model.stamps import Stamps
 
 REPLICAS_MAX = 256
 """More replicas of one operator than anybody has processes for are a slip of the pen."""
 
 
-def declare_source(name: str, source: Source) -> Node:
-    """The node of a source."""
+def declare_source(name: str, source: Source, times: Stamps | None = None) -> Node:
+    """The node of a source, whose events have times if it is said how they get them."""
     check_name("source", name)
     _check_made_of(f"source {name!r}", source, Source, ("read",))
-    node = Node(name, source, (), _ports(name, "output", source.outputs))
+    if times is not None:
+        _check_made_of(f"times of source {name!r}", times, Stamps, ("stamp",))
+    node = Node(name, source, (), _ports(name, "output", source.outputs), stamps=times)
     check_node(node)
     return node
 

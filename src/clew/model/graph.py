@@ -12,6 +12,8 @@ from clew.model.connection import Kind, ReadConnection, WriteConnection
 from clew.model.names import Channel, Replica
 from clew.model.operator import Operator
 from clew.model.source import Source
+from clew.model.stamps import Stamps
+from clew.times.order import Order
 
 DEAD = "dead"
 """The output port on which an operator with dead letters sets aside what it has given up."""
@@ -60,6 +62,12 @@ class Node:
     """Whether inputs that always fail are set aside on its last output port, `dead`."""
     keeps: frozenset[str] = frozenset()
     """Output ports whose events stay in the log when nothing is connected to them."""
+    stamps: Stamps | None = None
+    """Of a source: how its events get their times, if they have any."""
+    order: Order | None = None
+    """The order of the times of its outputs; None: they have no times."""
+    input_orders: Mapping[str, Order] = field(default_factory=dict)
+    """The orders of the times of its inputs, by port, as far as they have times."""
 
     @property
     def is_source(self) -> bool:
@@ -75,6 +83,11 @@ class Node:
     def made(self) -> tuple[str, ...]:
         """The output ports that its generations give out on: all but that for dead letters."""
         return self.outputs[:-1] if self.dead_letters else self.outputs
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether any events that it receives or sends have times."""
+        return self.order is not None or bool(self.input_orders)
 
     @property
     def parts(self) -> tuple[Operator | Source | WriteConnection | ReadConnection, ...]:
@@ -102,6 +115,11 @@ class Graph:
     def replicas(self) -> tuple[Replica, ...]:
         """All replicas, in the order in which their operators were declared."""
         return tuple(Replica(node.name, index) for node in self.nodes.values() for index in range(node.replicas))
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether any events have times."""
+        return any(node.is_timed for node in self.nodes.values())
 
     def replicas_named(self, name: str) -> tuple[Replica, ...]:
         """All replicas of an operator, or the one that a name such as `slow/1` stands for; perhaps none."""

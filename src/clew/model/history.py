@@ -114,6 +114,8 @@ class Transaction:
     """Read actions to remove, with their stored effects."""
     forget_effects: list[int] = field(default_factory=list)
     """Read actions whose stored effect is removed while the action's row stays."""
+    progress: dict[tuple[str, bytes], bytes | None] = field(default_factory=dict)
+    """Changed rows of time: kind (`hold`, `sum`, `frontier` or `shown`), name and value; None removes a row."""
     journal: list[Any] = field(default_factory=list)
     """The decisions behind all this, for whoever re-executes or traces the run; stores need not keep them."""
 
@@ -143,6 +145,8 @@ class Recovered:
     timers: dict[bytes, float] = field(default_factory=dict)
     reads: list[ReadAction] = field(default_factory=list)
     """Read actions that are not done, by number."""
+    progress: dict[tuple[str, bytes], bytes] = field(default_factory=dict)
+    """All rows of time: kind and name, and value."""
 
 
 class Expired(NamedTuple):

@@ -8,15 +8,24 @@ from typing import Any, NamedTuple, Protocol
 
 import pyarrow as pa
 
+from clew.errors import BuildError
 from clew.model.connection import ReadConnection, WriteConnection
 from clew.model.event import Event
+from clew.times.antichain import Antichain
+from clew.times.order import Order
+from clew.times.summary import Summary
 
 
 class Assigned(NamedTuple):
-    """An Input Set key together with a note that `update` will be given, also after a crash."""
+    """An Input Set key together with a note that `update` will be given, also after a crash.
+
+    With a time, what is generated from the Input Set will have that time, and holds it back until then; otherwise the
+    least of its events' times. It is given with the first event of the Input Set, at or after that event's time.
+    """
 
     key: Hashable
-    note: Any
+    note: Any = None
+    time: Any = None
 
 
 Yielded = tuple[str, Any] | tuple[str, Any, Mapping[str, Any]]
@@ -57,6 +66,24 @@ class Context(Protocol):
     def uses(self, *input_sets: Hashable) -> None:
         """Says that what is yielded from here on comes from these Input Sets only, not from the whole group."""
 
+    def frontier(self, port: str | None = None) -> Antichain:
+        """Which times may still arrive on an input port, or on any of them; empty: none."""
+
+    def at(self, time: Any) -> None:
+        """Says that what is yielded from here on has this time: at or after one that the operator holds."""
+
+    def hold(self, name: Hashable, time: Any) -> None:
+        """Holds a time back under a name, until it is dropped or moved on: outputs at or after it may still come.
+
+        The time is at or after that of the event, or one that is held already.
+        """
+
+    def drop(self, name: Hashable) -> None:
+        """Holds a time back no longer."""
+
+    def count(self, name: str, number: int = 1) -> None:
+        """Adds to a durable counter, which the status of the run shows."""
+
 
 class Operator:
     """Something with input ports, output ports and connections to outside systems; written as four moves.
@@ -77,6 +104,18 @@ class Operator:
     not asked then, except after a crash."""
     is_feedback: bool = False
     """Whether this operator closes a cycle."""
+    is_timely: bool = False
+    """Whether it is told frontiers: `on_frontier` is called, and `ready` asked, when one of its ports moves on."""
+    summaries: Mapping[str, Summary] = {}
+    """By input port: the time that an event's outputs have, from the event's; unless it is here, the same."""
+
+    def order(self, inputs: Mapping[str, Order]) -> Order:
+        """The order of its outputs' times, from those of its inputs, which must agree unless this is overridden."""
+        first, *others = inputs.values()
+        for other in others:
+            if other != first:
+                raise BuildError(f"its inputs have times of different orders, {first} and {other}")
+        return first
 
     def open(self, ctx: Context) -> None:
         """Begins with empty event state; called once per incarnation, before any other move."""
@@ -105,6 +144,9 @@ class Operator:
 
     def on_timer(self, name: Any, ctx: Context) -> None:
         """A timer's moment has come; may change state and timers. `ready` is asked afterwards."""
+
+    def on_frontier(self, port: str, frontier: Antichain, ctx: Context) -> None:
+        """An input port has moved on; may change state, timers and holds. `ready` is asked afterwards."""
 
     def finish(self, input_sets: Sequence[Any], ctx: Context) -> Iterator[Yielded]:
         """All inputs have ended and `ready` is empty: the last outputs, given the Input Sets that are still open.

@@ -21,6 +21,7 @@ from clew.model.declaration import check_node, listed, nearest
 from clew.model.graph import Graph, Node, Scope
 from clew.model.names import Channel, Replica, check_name, split_port
 from clew.model.operator import Operator
+from clew.model.orders import with_orders
 from clew.model.scope import captures, reachable
 
 
@@ -52,8 +53,8 @@ def build_graph(
     return replace(
         graph,
         nodes={
-            each.name: replace(each, capture=captured[each.name]) if each.name in captured else each
-            for each in by_name.values()
+            name: replace(each, capture=captured[name]) if name in captured else each
+            for name, each in with_orders(graph).items()
         },
     )
 

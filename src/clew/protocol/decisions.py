@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pyarrow as pa
 
 from clew.model.names import Channel
 from clew.protocol.inputs import Choices
+from clew.times.antichain import Antichain
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -52,6 +55,19 @@ class Rang:
 
 
 @dataclass(slots=True, unsafe_hash=True)
+class Moved:
+    """The operator was told these frontiers, by input port."""
+
+    frontiers: Mapping[str, Antichain]
+    choices: Choices
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Drained:
+    """Nothing can come round a feedback operator's cycle any more: its output port has ended."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
 class Closed:
     """The operator finished."""
 
@@ -73,6 +89,15 @@ class Emitted:
 
     action: int
     offset: bytes
+    held: tuple[Any, ...] = ()
+    """The times that the source holds from now on."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Followed:
+    """An idle source has moved on with the others, and holds these times from now on."""
+
+    held: tuple[Any, ...]
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -114,4 +139,7 @@ class GaveUp:
     timer: bytes | None = None
 
 
-Decision = Took | Ended | Asked | Made | Rang | Closed | GaveUp | Began | Emitted | Kept | Dropped | Read
+Decision = (
+    Took | Ended | Asked | Made | Rang | Moved | Drained | Closed | GaveUp
+    | Began | Emitted | Followed | Kept | Dropped | Read
+)  # fmt: skip

@@ -8,13 +8,14 @@ three times as long, and a kernel makes ten of them for every event.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from clew.model.event import Event
 from clew.model.history import Output, Transaction
 from clew.model.names import Channel
 from clew.model.ranges import IdSet
+from clew.times.antichain import Antichain
 
 
 class Session(NamedTuple):
@@ -122,6 +123,24 @@ class Check:
 
 
 @dataclass(slots=True, unsafe_hash=True)
+class Announce:
+    """Tell the tracker what has become durable of this replica's counts of times; answered, if at all, by `Advanced`.
+
+    Announcements of a replica arrive in the order of their numbers, or the replica is told to begin anew (`Rejoin`).
+    """
+
+    number: tuple[int, int]
+    """The incarnation, and the number of the commit in it."""
+    counts: Mapping[tuple[str, Any], int]
+    """By location and time: how much was added since the last announcement, or, of a whole one, what there is."""
+    is_whole: bool = False
+    passed: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """Of a whole one: frontiers that this replica has durably seen, by location."""
+    is_idle: bool = False
+    """Of a source: whether it has had nothing for longer than it is waited for."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
 class Alarm:
     """Deliver `Ticked` at this time or soon after it."""
 
@@ -163,6 +182,15 @@ class Ask:
     """Run `ready`; answered by `Answered`."""
 
     ended: frozenset[str]
+    frontiers: Mapping[str, Antichain] = field(default_factory=dict)
+    """By input port, as far as the operator was told them."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Advance:
+    """Run `on_frontier` for each of these ports; answered by `Moved`."""
+
+    frontiers: Mapping[str, Antichain]
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -199,14 +227,16 @@ class Read:
     description: bytes
     offset: bytes | None
     limit: int
+    held: tuple[Any, ...] = ()
+    """The times that the source holds, where its events have times."""
 
 
-Move = Fold | Refold | Ask | Generate | Finish | Fire | Plan | Read
+Move = Fold | Refold | Ask | Advance | Generate | Finish | Fire | Plan | Read
 """The effects that run user code; at most one is under way in a replica."""
 
-MOVES: tuple[type[Any], ...] = (Fold, Refold, Ask, Generate, Finish, Fire, Plan, Read)
+MOVES: tuple[type[Any], ...] = (Fold, Refold, Ask, Advance, Generate, Finish, Fire, Plan, Read)
 
 Effect = (
-    Commit | Hello | Connect | Send | Ack | Fetch | FetchEffect | Pull | Survey | Write | Check | Alarm
+    Commit | Hello | Connect | Send | Ack | Fetch | FetchEffect | Pull | Survey | Write | Check | Announce | Alarm
     | Complete | Fail | Move
 )  # fmt: skip

@@ -22,18 +22,17 @@ from clew.protocol import inputs as was
 from clew.protocol.caution import FINISH, RECOVER
 from clew.protocol.effects import Effect
 from clew.protocol.inbound import InChannel, InputSet
-from clew.protocol.replica import ReplicaKernel
+from clew.protocol.timekeeping import Timekeeping
 from clew.protocol.verdict import Verdict, event_letter, find_verdict, message, timer_letter
 
 _Letters = Mapping[tuple[Channel, int], int]
 """The number of each event's dead letter."""
 
 
-class GivingUp(ReplicaKernel):
+class GivingUp(Timekeeping):
     """The part of an operator's kernel that gives up; what it needs of the rest is declared here."""
 
     inputs: dict[Channel, InChannel]
-    sets: dict[bytes, InputSet]
     undone: deque[UndonePair]
     pulled: deque[Event]
     timers: dict[bytes, float]
@@ -76,7 +75,10 @@ class GivingUp(ReplicaKernel):
         letters: dict[tuple[Channel, int], int] = {}
         for (channel, number), event in zip(verdict.events, self.pulled, strict=True):
             assert (event.sender, event.port, event.id) == (channel.sender, channel.output, number), f"pulled {event}"
-            letters[channel, number] = self._letter(*event_letter(self.replica, verdict, channel, event))
+            time = self._letter_time(verdict, channel, event)
+            letters[channel, number] = self._letter(*event_letter(self.replica, verdict, channel, event), time)
+            if verdict.move == "fold" and self.times is not None:
+                self.times.took(channel.input, event.time)
         self.pulled.clear()
         self._mark(self.caution.end(verdict.attempt.place))
         match verdict.move:
@@ -95,8 +97,19 @@ class GivingUp(ReplicaKernel):
         self._decided(did.GaveUp(verdict.move, verdict.tries, verdict.error, *verdict.subject))
         self.must_ask = not self.is_finished
 
-    def _letter(self, batch: pa.RecordBatch, attributes: Mapping[str, Any]) -> int:
-        return self._emit(self.ports[DEAD], batch, self.now, attributes)
+    def _letter(self, batch: pa.RecordBatch, attributes: Mapping[str, Any], time: Any = None) -> int:
+        return self._emit(self.ports[DEAD], batch, self.now, attributes, time)
+
+    def _letter_time(self, verdict: Verdict, channel: Channel, event: Event) -> Any:
+        """A time that is still held: the event's own, or one of those that its Input Sets hold."""
+        times = self.times
+        if times is None or times.order is None or event.time is None:
+            return None
+        if verdict.move == "fold":
+            return times.arriving(channel.input, event.time)
+        keys = [pair.key for pair in verdict.pairs] or verdict.keys
+        least = times.least(self.sets[key].serial for key in keys)
+        return least[0] if least else None
 
     def _give_up_event(self, letters: _Letters) -> None:
         """The event is taken, and belongs to no Input Set of the user's."""
@@ -115,10 +128,14 @@ class GivingUp(ReplicaKernel):
         rest = [each for each in self.undone if each.serial == old.serial and each.order != pair.order]
         if rest:
             new = self.sets[pair.key] = InputSet(self._open(pair.key), pair.key)
+            if self.times is not None:
+                self.times.move(old.serial, new.serial)
             new.events = [(self.inputs[each.channel], each.event) for each in rest]
             self.pending.pairs += [Pair(each.order, each.channel, each.event, new.serial, each.note) for each in rest]
             self.opened_pending.add(new.serial)
             rest = [each._replace(serial=new.serial) for each in rest]
+        if self.times is not None:
+            self.times.drop(old.serial)
         others = (each for each in self.undone if each.serial != old.serial)
         self.undone = deque(sorted([*others, *rest], key=lambda each: each.order))
         self._set_aside(pair, letters)

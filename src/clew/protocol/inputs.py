@@ -12,6 +12,7 @@ from clew.model.event import NO_ATTRIBUTES, Event
 from clew.model.history import Expired, Output, Recovered, Stored
 from clew.model.names import Channel
 from clew.model.ranges import IdSet
+from clew.model.stamps import Stamped
 from clew.protocol.effects import Session
 
 
@@ -31,6 +32,10 @@ class Changes:
 
     state: dict[bytes, bytes | None] = field(default_factory=dict)
     timers: dict[bytes, float | None] = field(default_factory=dict)
+    holds: dict[bytes, Any] = field(default_factory=dict)
+    """By name: the time that is held from now on; None: none."""
+    counts: dict[str, int] = field(default_factory=dict)
+    """By name: what is added to a counter."""
 
 
 NO_CHANGES = Changes()
@@ -44,6 +49,8 @@ class Emission(NamedTuple):
     keys: tuple[bytes, ...] | None
     """The Input Sets it came from, if the operator said so."""
     attributes: Mapping[str, Any] = NO_ATTRIBUTES
+    time: Any = None
+    """Its time, if the operator said so."""
 
 
 class SideRead(NamedTuple):
@@ -167,6 +174,20 @@ class Surveyed:
 
 
 @dataclass(slots=True, unsafe_hash=True)
+class Advanced:
+    """The tracker says how far locations have moved on: the times that may still come to each."""
+
+    frontiers: Mapping[str, tuple[Any, ...]]
+    others: tuple[Any, ...] | None = None
+    """To an idle source: the times that the sources which are not idle hold; None if there is no such source."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Rejoin:
+    """The tracker has to be told everything anew."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
 class Written:
     """A write action has taken effect outside."""
 
@@ -198,6 +219,8 @@ class Folded:
     pairs: tuple[tuple[bytes, bytes | None], ...]
     changes: Changes
     choices: Choices
+    times: Mapping[bytes, Any] = field(default_factory=dict)
+    """By key: the time of what will be generated from it, where `assign` gave one."""
 
 
 @dataclass(slots=True, unsafe_hash=True)
@@ -232,6 +255,14 @@ class Fired:
 
 
 @dataclass(slots=True, unsafe_hash=True)
+class Moved:
+    """The operator was told frontiers."""
+
+    changes: Changes
+    choices: Choices
+
+
+@dataclass(slots=True, unsafe_hash=True)
 class Planned:
     """A source's next read action, or None."""
 
@@ -240,21 +271,32 @@ class Planned:
     choices: Choices
 
 
+class Item(NamedTuple):
+    """A batch that a source read, and the offset after it."""
+
+    batch: pa.RecordBatch
+    offset: bytes
+    stamped: tuple[Stamped, ...] | None = None
+    """The events that it becomes, where they have times; otherwise it is one."""
+    held: tuple[Any, ...] = ()
+    """The times that the source holds from then on."""
+
+
 @dataclass(slots=True, unsafe_hash=True)
 class Got:
     """What a source read: batches, each with the offset after it."""
 
-    items: tuple[tuple[pa.RecordBatch, bytes], ...]
+    items: tuple[Item, ...]
     is_complete: bool
     execution: int
     """Which execution of the action gave them, a number that no other execution has."""
     now: float
 
 
-MoveResult = Folded | Refolded | Answered | Generated | Fired | Planned | Got
-MOVE_RESULTS: frozenset[type[Any]] = frozenset((Folded, Refolded, Answered, Generated, Fired, Planned, Got))
+MoveResult = Folded | Refolded | Answered | Moved | Generated | Fired | Planned | Got
+MOVE_RESULTS: frozenset[type[Any]] = frozenset((Folded, Refolded, Answered, Moved, Generated, Fired, Planned, Got))
 
 Input = (
     Started | Buried | Ticked | Greeted | Broken | Connected | Received | Acked | Committed | Fetched | EffectFetched
-    | Pulled | Surveyed | Written | WriteUnknown | Checked | MoveResult
+    | Pulled | Surveyed | Written | WriteUnknown | Checked | Advanced | Rejoin | MoveResult
 )  # fmt: skip

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from itertools import islice
+from typing import Any
 
 from clew.model.event import Event
 from clew.model.graph import Node
@@ -24,6 +25,9 @@ from clew.protocol.effects import Effect, Session
 from clew.protocol.giving_up import GivingUp
 from clew.protocol.inbound import InChannel, InputSet
 from clew.protocol.settings import DEFAULT, Settings
+from clew.times.antichain import Antichain
+
+_NO_FRONTIERS: dict[str, Antichain] = {}
 
 
 class OperatorKernel(GivingUp):
@@ -37,8 +41,9 @@ class OperatorKernel(GivingUp):
         outbound: Iterable[Channel],
         settings: Settings = DEFAULT,
     ) -> None:
-        super().__init__(node, replica, outbound, settings)
-        self.inputs = {channel: InChannel(channel, channel.input in node.capture.inputs) for channel in inbound}
+        channels = tuple(inbound)
+        super().__init__(node, replica, outbound, settings, channels)
+        self.inputs = {channel: InChannel(channel, channel.input in node.capture.inputs) for channel in channels}
         self.inbox: deque[tuple[InChannel, Event]] = deque()
         self.sets: dict[bytes, InputSet] = {}
         """By key, in the order of opening."""
@@ -55,6 +60,12 @@ class OperatorKernel(GivingUp):
         """Channels whose cursor the next commit stores, in a fixed order."""
         self.move: does.Move | None = None
         self.is_immediate = bool(getattr(node.definition, "is_immediate", False))
+        self.is_timely = bool(getattr(node.definition, "is_timely", False))
+        self.is_feedback = bool(getattr(node.definition, "is_feedback", False))
+        self.is_drained = False
+        """Of a feedback operator: whether its output port has ended, since nothing can come round any more."""
+        self.has_moved = False
+        """Whether frontiers wait to be shown to the operator."""
         self.must_ask = False
         self.group: tuple[bytes, ...] | None = None
         self._handlers |= {
@@ -66,6 +77,7 @@ class OperatorKernel(GivingUp):
             was.Refolded: self.on_refolded,
             was.Answered: self.on_answered,
             was.Generated: self.on_generated,
+            was.Moved: self.on_moved,
             was.Fired: self.on_fired,
         }
 
@@ -79,6 +91,7 @@ class OperatorKernel(GivingUp):
         self.order = recovered.counters.get("order", 0)
         self.serial = recovered.counters.get("serial", 0)
         self.reads = recovered.counters.get("read", 0)
+        self.is_drained = bool(recovered.counters.get("drained"))
         by_serial = {}
         for serial, key in recovered.open_sets:
             by_serial[serial] = self.sets[key] = InputSet(serial, key)
@@ -90,6 +103,7 @@ class OperatorKernel(GivingUp):
         self.timers = dict(recovered.timers)
         super().on_started(given, effects)
         self.must_ask = self.position > 0
+        self.has_moved = self.times is not None and (self.is_timely or self.is_feedback)
         for inbound in self.inputs.values():
             inbound.pressure = self._pressure()
             inbound.connect(effects)
@@ -158,6 +172,10 @@ class OperatorKernel(GivingUp):
         super().on_checked(given, effects)
         self._press(effects)
 
+    def _pressure(self) -> int:
+        """A feedback operator passes no pressure on: round a cycle it would only grow."""
+        return 0 if self.is_feedback else super()._pressure()
+
     def _press(self, effects: list[Effect]) -> None:
         """Tells the senders when the pressure has fallen far enough to matter to them."""
         pressure = self._pressure()
@@ -177,12 +195,14 @@ class OperatorKernel(GivingUp):
     def on_folded(self, given: was.Folded, effects: list[Effect]) -> None:
         """The event joins the history: its pairs, its cursor and the state it changed, together."""
         assert isinstance(self.move, does.Fold)
-        inbound, number = self.inputs[self.move.channel], self.move.event.id
+        inbound, number, time = self.inputs[self.move.channel], self.move.event.id, self.move.event.time
         self.move = None
         for key, note in given.pairs:
             self._pair(inbound, number, key, note)
         inbound.assign(number, len(given.pairs))
         self.touched[inbound] = None
+        if self.times is not None and not self._take_time(inbound.channel.input, time, given, effects):
+            return
         self._change(given.changes)
         self._time(given.changes, effects)
         self._decided(did.Took(inbound.channel, number, given.choices))
@@ -229,19 +249,22 @@ class OperatorKernel(GivingUp):
             return self._refold(effects)
         while True:
             if self.must_ask:
-                return self._begin(does.Ask(self._ended()), effects)
+                shown = self.times.shown if self.times is not None and self.is_timely else _NO_FRONTIERS
+                return self._begin(does.Ask(self._ended(), shown), effects)
             if self.group is not None:
                 return self._begin(does.Generate(self.group), effects)
             if self.timers and (name := self._due()) is not None:
                 at = self.timers.pop(name)
                 return self._begin(does.Fire(name), effects, at)
+            if self.has_moved and self._advance(effects):
+                return True
             if not self.inbox:
                 break
             inbound, event = self.inbox.popleft()
             if not event.is_end:
                 return self._begin(does.Fold(inbound.channel, event), effects)
             self._take_end(inbound, event.id)
-        if all(inbound.ended for inbound in self.inputs.values()):
+        if all(inbound.ended for inbound in self.inputs.values()) and (self.is_drained or not self.is_feedback):
             return self._begin(does.Finish(tuple(self.sets)), effects)
         return False
 
@@ -296,7 +319,10 @@ class OperatorKernel(GivingUp):
         self.move = None
         self.group = None
         self._time(given.changes, effects)  # First, since finishing ends every timer.
-        self._generation(keys, given, is_finish)
+        stamps = self._stamps(keys, given, effects)
+        if self.failure is not None:
+            return
+        self._generation(keys, given, stamps, is_finish)
         self._decided(did.Closed(given.choices) if is_finish else did.Made(keys, given.choices))
         self.must_ask = not is_finish and bool(self.sets or not self.is_immediate)
         if not is_finish and not self.must_ask:
@@ -305,7 +331,7 @@ class OperatorKernel(GivingUp):
             self._survey(effects)
         self._proceed(effects)
 
-    def _generation(self, keys: tuple[bytes, ...], given: was.Generated, is_finish: bool) -> None:
+    def _generation(self, keys: tuple[bytes, ...], given: was.Generated, stamps: list[Any], is_finish: bool) -> None:
         serials = tuple(self.sets[key].serial for key in keys)
         used_version = self.state_version
         self._change(given.changes)
@@ -316,10 +342,10 @@ class OperatorKernel(GivingUp):
                 writer = self.writers[emission.destination]
                 number = self._write(writer, emission.batch, created, emission.attributes)
                 self._lineage(emission, number, serials, sources)
-        for emission in given.emissions:
+        for emission, time in zip(given.emissions, stamps, strict=True):
             if emission.destination in self.ports:
                 port = self.ports[emission.destination]
-                number = self._emit(port, emission.batch, created, emission.attributes)
+                number = self._emit(port, emission.batch, created, emission.attributes, time)
                 self._lineage(emission, number, serials, sources)
         if sources:
             self._uses(given.reads, serials, used_version)
@@ -350,6 +376,8 @@ class OperatorKernel(GivingUp):
     def _close(self, key: bytes, sources: set[int]) -> None:
         """The Input Set's pairs are done; without captured lineage nothing needs their rows any more."""
         closed = self.sets.pop(key)
+        if self.times is not None:
+            self.times.drop(closed.serial)
         for inbound, number in closed.events:
             inbound.let_go(number)
             self.touched[inbound] = None
@@ -364,8 +392,12 @@ class OperatorKernel(GivingUp):
     def _finish(self, created: float) -> None:
         self.is_finished = True
         self.pending.counters["finished"] = 1
-        for port in self.ports.values():
-            self._emit(port, None, created)
+        if not self.is_drained:
+            for port in self.ports.values():
+                self._emit(port, None, created)
+        if self.times is not None:
+            for owner in self.times.names():
+                self.times.drop(owner)
         for name in self.timers:
             self.pending.timers[name] = None
         self.timers.clear()
@@ -382,6 +414,47 @@ class OperatorKernel(GivingUp):
                 inbound.released.add(number)
                 self.touched[inbound] = None
 
+    # Frontiers
+
+    def on_advanced(self, given: was.Advanced, effects: list[Effect]) -> None:
+        """Frontiers of its own ports are shown to an operator that works by time, before its next event."""
+        if self.times is not None and self.times.told(given.frontiers) and (self.is_timely or self.is_feedback):
+            self.has_moved = True
+            self._proceed(effects)
+
+    def _advance(self, effects: list[Effect]) -> bool:
+        """Shows the operator the frontiers; a feedback operator ends its cycle when nothing can come round."""
+        assert self.times is not None
+        self.has_moved = False
+        if self.is_feedback:
+            if not self.is_drained and self.times.is_over():
+                self._drain()
+            return False
+        moved = self.times.moved()
+        return bool(moved) and self._begin(does.Advance(moved), effects)
+
+    def _drain(self) -> None:
+        self.is_drained = True
+        self.pending.counters["drained"] = 1
+        for port in self.ports.values():
+            self._emit(port, None, self.now)
+        self._decided(did.Drained())
+
+    def on_moved(self, given: was.Moved, effects: list[Effect]) -> None:
+        """The operator was shown frontiers: they join the history with the changes that it made."""
+        assert isinstance(self.move, does.Advance)
+        assert self.times is not None
+        frontiers = self.move.frontiers
+        self.move = None
+        self.times.show(frontiers)
+        if not self._hold(given.changes, effects):
+            return
+        self._change(given.changes)
+        self._time(given.changes, effects)
+        self._decided(did.Moved(frontiers, given.choices))
+        self.must_ask = True
+        self._proceed(effects)
+
     # Timers
 
     def on_ticked(self, given: was.Ticked, effects: list[Effect]) -> None:
@@ -395,6 +468,8 @@ class OperatorKernel(GivingUp):
         name = self.move.name
         self.move = None
         self.pending.timers[name] = None
+        if not self._hold(given.changes, effects):
+            return
         self._change(given.changes)
         self._time(given.changes, effects)
         self._decided(did.Rang(name, given.choices))

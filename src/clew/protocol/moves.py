@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -17,10 +18,12 @@ from clew.model.event import NO_ATTRIBUTES, Event, as_batch, check_size
 from clew.model.graph import Node
 from clew.model.operator import Assigned, Operator
 from clew.model.source import Source
+from clew.model.stamps import Stamped
 from clew.model.values import decode, encode, encode_key
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
 from clew.protocol.state import StateView
+from clew.times.antichain import Antichain, minimal
 
 
 class Surroundings(Protocol):
@@ -51,15 +54,19 @@ class MoveContext:
     __slots__ = (
         "_around",
         "_backlogs",
+        "_counts",
         "_node",
         "_now",
         "_random",
         "_seed",
         "ended",
+        "frontiers",
+        "holds",
         "is_reading",
         "keys",
         "reads",
         "state",
+        "time",
         "timers",
     )
 
@@ -71,6 +78,10 @@ class MoveContext:
         self.timers: dict[bytes, float | None] = {}
         self.reads: list[was.SideRead] = []
         self.keys: tuple[bytes, ...] | None = None
+        self.time: Any = None
+        self.frontiers: Mapping[str, Antichain] = {}
+        self.holds: dict[bytes, Any] = {}
+        self._counts: dict[str, int] = {}
         self.is_reading = False
         self._now: float | None = None
         self._random: random.Random | None = None
@@ -115,14 +126,52 @@ class MoveContext:
     def uses(self, *input_sets: Hashable) -> None:
         self.keys = tuple(dict.fromkeys(encode_key(each) for each in input_sets))
 
+    def frontier(self, port: str | None = None) -> Antichain:
+        if not self.frontiers:
+            raise MoveError(
+                f"operator {self._node.name!r} asks for a frontier, but it is told none. Set is_timely = True in its "
+                f"class, and give its sources times."
+            )
+        if port is not None:
+            if port not in self.frontiers:
+                raise MoveError(
+                    f"operator {self._node.name!r} asks for the frontier of {port!r}; its input ports are "
+                    f"{', '.join(self._node.inputs)}. Name one of these."
+                )
+            return self.frontiers[port]
+        first, *others = self.frontiers.values()
+        for other in others:
+            first = first.meet(other)
+        return first
+
+    def at(self, time: Any) -> None:
+        self.time = self._checked(time)
+
+    def hold(self, name: Hashable, time: Any) -> None:
+        self.holds[encode_key(name)] = self._checked(time)
+
+    def drop(self, name: Hashable) -> None:
+        self.holds[encode_key(name)] = None
+
+    def count(self, name: str, number: int = 1) -> None:
+        self._counts[name] = self._counts.get(name, 0) + number
+
+    def _checked(self, time: Any) -> Any:
+        order = self._node.order
+        if order is None:
+            raise MoveError(
+                f"operator {self._node.name!r} names the time {time!r}, but its events have no times. Give its sources "
+                f"times: pipeline.source(name, source, times=...)."
+            )
+        return order.check(time)
+
     def changes(self) -> was.Changes:
         """What the move changed; the next move begins with nothing."""
-        state, timers = self.state.changes(), self.timers
-        if timers:
-            self.timers = {}
-        elif not state:
+        state, timers, holds, counts = self.state.changes(), self.timers, self.holds, self._counts
+        if not (state or timers or holds or counts):
             return was.NO_CHANGES
-        return was.Changes(state, timers)
+        self.timers, self.holds, self._counts = {}, {}, {}
+        return was.Changes(state, timers, holds, counts)
 
     def choices(self) -> was.Choices:
         """What the move was given by chance, clock and outside; the next move is given anew."""
@@ -145,11 +194,13 @@ class Moves:
         self.destinations = frozenset((*node.made, *node.writes))
         self.ctx = MoveContext(node, around)
         self.reading: tuple[int, bytes | None, Iterator[Any]] | None = None
+        self._times: dict[bytes, Any] = {}
         self.execution = 0
         self._run: dict[type, Callable[[Any], was.MoveResult]] = {
             does.Fold: self._fold,
             does.Refold: self._refold,
             does.Ask: self._ask,
+            does.Advance: self._advance,
             does.Generate: self._generate,
             does.Finish: self._generate,
             does.Fire: self._fire,
@@ -160,7 +211,7 @@ class Moves:
     def open(self) -> None:
         """Begins with empty event state."""
         self._guard("open", lambda: self.definition.open(self.ctx))
-        if self.ctx.state.changes() or self.ctx.timers:
+        if self.ctx.changes() is not was.NO_CHANGES:
             raise MoveError(
                 f"operator {self.node.name!r}: open() changed state or timers; it is called again after every crash, "
                 f"so it may only prepare event state. Change state in assign() or generate()."
@@ -201,10 +252,12 @@ class Moves:
         for key, note, _, _ in pairs:
             self._update(key, event, note)
         encoded = tuple((data, noted) for _, _, data, noted in pairs)
-        return was.Folded(encoded, self.ctx.changes(), self.ctx.choices())
+        times, self._times = self._times, {}
+        return was.Folded(encoded, self.ctx.changes(), self.ctx.choices(), times)
 
     def _assigned(self, event: Event) -> list[tuple[Any, Any, bytes, bytes | None]]:
         pairs: list[tuple[Any, Any, bytes, bytes | None]] = []
+        self._times = {}
         keys = self.definition.assign(event, self.ctx)
         if isinstance(keys, str | bytes):
             raise MoveError(
@@ -213,7 +266,10 @@ class Moves:
             )
         for each in keys:
             if isinstance(each, Assigned):
-                pairs.append((each.key, each.note, encode_key(each.key), encode(each.note)))
+                data = encode_key(each.key)
+                pairs.append((each.key, each.note, data, None if each.note is None else encode(each.note)))
+                if each.time is not None:
+                    self._times[data] = self.ctx._checked(each.time)
             else:
                 pairs.append((each, None, encode_key(each), None))
         if len(pairs) > 1 and len({data for _, _, data, _ in pairs}) < len(pairs):
@@ -239,13 +295,22 @@ class Moves:
         self._update(decode(move.key), move.event.received(move.channel.input), note)
         return was.Refolded()
 
+    def _advance(self, move: does.Advance) -> was.Moved:
+        self.ctx.frontiers = {**self.ctx.frontiers, **move.frontiers}
+        for port, frontier in move.frontiers.items():
+            self._guard(
+                "on_frontier", partial(self.definition.on_frontier, port, frontier, self.ctx), f"{port} at {frontier}"
+            )
+        return was.Moved(self.ctx.changes(), self.ctx.choices())
+
     def _ask(self, move: does.Ask) -> was.Answered:
         self.ctx.ended = move.ended
+        self.ctx.frontiers = move.frontiers
         group = self._guard("ready", lambda: next(iter(self.definition.ready(self.ctx)), None))
-        if self.ctx.state.changes() or self.ctx.timers:
+        if self.ctx.changes() is not was.NO_CHANGES:
             raise MoveError(
-                f"operator {self.node.name!r}: ready() changed state or timers; it may only look. "
-                f"Change them in assign(), on_timer() or generate()."
+                f"operator {self.node.name!r}: ready() changed state, timers, holds or counts; it may only look. "
+                f"Change them in assign(), on_frontier(), on_timer() or generate()."
             )
         choices = self.ctx.choices()
         if group is None:
@@ -263,11 +328,11 @@ class Moves:
         keys = [decode(key) for key in move.keys]
         name = "generate" if isinstance(move, does.Generate) else "finish"
         run = getattr(self.definition, name)
-        ctx.is_reading, ctx.keys = True, None
+        ctx.is_reading, ctx.keys, ctx.time = True, None, None
         emissions = self._guard(name, lambda: self._emissions(run(keys, ctx), set(move.keys)), keys)
         ctx.is_reading = False
         choices = ctx.choices()
-        reads, ctx.reads, ctx.keys = tuple(ctx.reads), [], None
+        reads, ctx.reads, ctx.keys, ctx.time = tuple(ctx.reads), [], None, None
         return was.Generated(emissions, reads, ctx.changes(), choices)
 
     def _emissions(self, outputs: Any, group: set[bytes]) -> tuple[was.Emission, ...]:
@@ -296,7 +361,7 @@ class Moves:
                 )
             batch = as_batch(data)
             check_size(batch)
-            found.append(was.Emission(destination, batch, keys, attributes))
+            found.append(was.Emission(destination, batch, keys, attributes, self.ctx.time))
         return tuple(found)
 
     def _fire(self, move: does.Fire) -> was.Fired:
@@ -320,7 +385,8 @@ class Moves:
             reader = self._guard("read", lambda: iter(self.definition.read(decode(move.description), offset)))
             self.reading = (move.action, move.offset, reader)
         _, position, reader = self.reading
-        items: list[tuple[pa.RecordBatch, bytes]] = []
+        items: list[was.Item] = []
+        held = move.held
         is_complete = False
         size = 0
         patience = self.around.now() + _READ_S
@@ -339,7 +405,8 @@ class Moves:
             position = encode(offset)
             batch = as_batch(data)
             check_size(batch)
-            items.append((batch, position))
+            stamped, held = self._stamp(batch, held)
+            items.append(was.Item(batch, position, stamped, held))
             size += pa.ipc.get_record_batch_size(batch)
             if self.around.now() > patience:
                 break  # A slow source: what has come should not wait for what has not.
@@ -347,6 +414,30 @@ class Moves:
         got = was.Got(tuple(items), is_complete, self.execution, self.ctx.now)
         self.ctx.choices()
         return got
+
+
+    def _stamp(
+        self, batch: pa.RecordBatch, held: tuple[Any, ...]
+    ) -> tuple[tuple[Stamped, ...] | None, tuple[Any, ...]]:
+        """The events that records become, with their times, and what the source holds from then on."""
+        stamps = self.node.stamps
+        if stamps is None:
+            return None, ()
+        order = stamps.order
+        stamped, after = self._guard("stamp", lambda: stamps.stamp(batch, held))
+        stamped = tuple(each._replace(time=order.check(each.time)) for each in stamped)
+        after = minimal(order, (order.check(time) for time in after))
+        for what, times, before in (
+            ("stamps records with", [each.time for each in stamped], held),
+            ("holds", list(after), held),
+        ):
+            for time in times:
+                if not any(order.leq(each, time) for each in before):
+                    raise MoveError(
+                        f"source {self.node.name!r} {what} the time {order.show(time)}, which is not at or after one "
+                        f"that it holds: {', '.join(map(order.show, before)) or 'none'}. Stamps may only move on."
+                    )
+        return stamped, after
 
 
 _END = object()
@@ -359,6 +450,7 @@ _WORDS = {
     does.Fold: "assign() and update()",
     does.Refold: "update()",
     does.Ask: "ready()",
+    does.Advance: "on_frontier()",
     does.Generate: "generate()",
     does.Finish: "finish()",
     does.Fire: "on_timer()",

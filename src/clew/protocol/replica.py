@@ -19,6 +19,7 @@ from clew.model.names import Channel, Replica
 from clew.model.ranges import IdSet
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
+from clew.protocol.capabilities import Capabilities
 from clew.protocol.caution import Attempt, Caution, has_marks
 from clew.protocol.effects import Effect, Session
 from clew.protocol.outbound import OutChannel, OutPort
@@ -29,7 +30,14 @@ from clew.protocol.writes import Writer
 class ReplicaKernel:
     """The part that sources and operators share. `step` is the only way in."""
 
-    def __init__(self, node: Node, replica: Replica, outbound: Iterable[Channel], settings: Settings = DEFAULT) -> None:
+    def __init__(
+        self,
+        node: Node,
+        replica: Replica,
+        outbound: Iterable[Channel],
+        settings: Settings = DEFAULT,
+        inbound: Iterable[Channel] = (),
+    ) -> None:
         self.node = node
         self.replica = replica
         self.settings = settings
@@ -43,6 +51,12 @@ class ReplicaKernel:
         self.writers = {
             name: Writer(name, Kind(connection.kind or ""), settings) for name, connection in node.writes.items()
         }
+        self.times = Capabilities(node, replica, inbound, channels) if node.is_timed else None
+        """None: no event that it receives or sends has a time."""
+        self.tallies: dict[str, int] = {}
+        """What the operator has counted, by name."""
+        self.is_idle = False
+        """Of a source with times: whether it has had nothing for longer than it is waited for."""
         self.pending = Transaction()
         self.is_dirty = False
         """Whether the pending transaction holds anything that others may wait for."""
@@ -80,6 +94,8 @@ class ReplicaKernel:
             was.WriteUnknown: self.on_write_unknown,
             was.Checked: self.on_checked,
             was.Surveyed: self.on_surveyed,
+            was.Advanced: self.on_advanced,
+            was.Rejoin: self.on_rejoin,
         }
 
     def step(self, given: was.Input) -> list[Effect]:
@@ -103,6 +119,9 @@ class ReplicaKernel:
         self.is_survey_due = self.position > 0
         self.state_version = counters.get("state", 0)
         self.is_finished = self.is_finish_durable = bool(counters.get("finished"))
+        self.tallies = {name[6:]: number for name, number in counters.items() if name.startswith("count:")}
+        if self.times is not None:
+            self.times.restore(recovered.progress)
         if given.is_cautious or has_marks(counters):
             self.caution = Caution(counters, self.settings)
             if not given.is_cautious:
@@ -115,6 +134,7 @@ class ReplicaKernel:
         for writer in self.writers.values():
             last, done = counters.get(f"out:{writer.name}", 0), counters.get(f"written:{writer.name}", 0)
             writer.restore(last, done, given.is_predecessor_dead)
+        self.on_rejoin(was.Rejoin(), effects)
         self._pump(effects)
 
     def on_buried(self, given: was.Buried, effects: list[Effect]) -> None:
@@ -128,7 +148,7 @@ class ReplicaKernel:
         self.now = max(self.now, given.now)
         if self.alarm is not None and self.now >= self.alarm:
             self.alarm = None
-        if self.pending.forget_outputs:
+        if self.pending.forget_outputs or (self.times is not None and self.times.is_prunable):
             self.is_dirty = True  # Nothing else may come that would take it along.
         self._proceed(effects)
         self._flush(effects)
@@ -166,6 +186,27 @@ class ReplicaKernel:
         else:
             self.writers[given.port].fetched(given.outputs)
         self._pump(effects)
+
+    # Time
+
+    def on_rejoin(self, given: was.Rejoin, effects: list[Effect]) -> None:
+        """Tells the tracker everything that is durable."""
+        if self.times is not None:
+            effects.append(self.times.whole((self.incarnation, self.commits), self.is_idle))
+
+    def on_advanced(self, given: was.Advanced, effects: list[Effect]) -> None:
+        """The tracker says how far locations are."""
+        if self.times is not None:
+            self.times.told(given.frontiers)
+
+    def _sent(self, port: str, time: Any) -> None:
+        if self.times is not None and time is not None:
+            self.times.sent(port, time)
+
+    def _tally(self, counts: Mapping[str, int]) -> None:
+        for name, number in counts.items():
+            self.tallies[name] = self.tallies.get(name, 0) + number
+            self.pending.counters[f"count:{name}"] = self.tallies[name]
 
     # Outside systems
 
@@ -211,6 +252,10 @@ class ReplicaKernel:
         for output in transaction.outputs:
             destination = self.ports.get(output.event.port) or self.writers[output.event.port]
             destination.became_durable(output)
+        if self.times is not None:
+            announcement = self.times.durable((self.incarnation, self.commits), self.is_idle)
+            if announcement is not None:
+                effects.append(announcement)
         for writer in self.writers.values():
             writer.done_durable = transaction.counters.get(f"written:{writer.name}", writer.done_durable)
         if transaction.counters.get("finished"):
@@ -235,6 +280,8 @@ class ReplicaKernel:
         """Begins a commit of everything decided so far, unless one is under way."""
         if self.committing is None and self.is_dirty:
             transaction = self._seal()
+            if self.times is not None:
+                self.times.seal(transaction)
             self.pending = Transaction()
             self.is_dirty = False
             self.moves_pending = 0
@@ -322,9 +369,11 @@ class ReplicaKernel:
         batch: pa.RecordBatch | None,
         created: float,
         attributes: Mapping[str, Any] = NO_ATTRIBUTES,
+        time: Any = None,
     ) -> int:
         port.last += 1
-        event = Event(self.replica, port.name, port.last, batch, attributes=attributes)
+        event = Event(self.replica, port.name, port.last, batch, time=time, attributes=attributes)
+        self._sent(port.name, time)
         self.pending.outputs.append(Output(event, created, self._requires()))
         self.bytes_pending += event.size
         self.pending.counters[f"out:{port.name}"] = port.last
@@ -347,6 +396,8 @@ class ReplicaKernel:
 
     def _change(self, changes: was.Changes) -> None:
         """Takes a move's changes to the state into the pending transaction."""
+        if changes.counts:
+            self._tally(changes.counts)
         if changes.state:
             self.pending.state.update(changes.state)
             self.state_version += 1

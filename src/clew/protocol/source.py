@@ -6,22 +6,32 @@ is complete in the log before its first event is (seed 002, Algorithms 1 and 6).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from clew.model.event import Event
+import pyarrow as pa
+
+from clew.model.event import NO_ATTRIBUTES, Event
 from clew.model.graph import Node
 from clew.model.history import ReadAction, Stored, Transaction
 from clew.model.names import Channel, Replica
 from clew.model.source import Source
+from clew.model.stamps import LATE
 from clew.model.values import decode, encode
 from clew.protocol import decisions as did
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
+from clew.protocol.capabilities import SOURCE
 from clew.protocol.caution import PLAN, READ, Attempt
 from clew.protocol.effects import Effect
 from clew.protocol.replica import ReplicaKernel
 from clew.protocol.settings import DEFAULT, Settings
 from clew.protocol.verdict import source_message
+from clew.times.antichain import Antichain
+from clew.times.order import as_tuples
+
+_HELD = "clew-held"
+"""The attribute of a stored batch that says which times the source holds once it is sent."""
 
 
 class SourceKernel(ReplicaKernel):
@@ -39,6 +49,13 @@ class SourceKernel(ReplicaKernel):
         self.is_moving = False
         self.is_fetching = False
         self.poll_at: float | None = None
+        self.stamps = node.stamps
+        self.stamped: tuple[Any, ...] = ()
+        """The times that will be held once all that was read has become events."""
+        self.heard_at: float | None = None
+        """When the source had something for the last time, or began."""
+        self.others: tuple[Any, ...] | None = None
+        """What the sources that are not idle hold."""
         self._handlers |= {
             was.Planned: self.on_planned,
             was.Got: self.on_got,
@@ -55,6 +72,7 @@ class SourceKernel(ReplicaKernel):
             if not self.action.is_complete:
                 self.pending.forget_effects.append(self.action.number)
                 self._decided(did.Dropped(self.action.number))
+        self.heard_at = given.now
         super().on_started(given, effects)
         found = None if self.caution is None else self.caution.exhausted()
         if found is not None:
@@ -62,6 +80,17 @@ class SourceKernel(ReplicaKernel):
             self._fail(source_message(self.replica, *found, given.last_error, action), effects)
             return
         self._proceed(effects)
+
+    def on_rejoin(self, given: was.Rejoin, effects: list[Effect]) -> None:
+        """At its very first start it holds what it begins with."""
+        if self.times is not None and self.stamps is not None:
+            if SOURCE not in self.times.held and not self.is_finished:
+                self.times.begin(self.stamps.start)
+            self.stamped = self._held()
+        super().on_rejoin(given, effects)
+
+    def _held(self) -> tuple[Any, ...]:
+        return () if self.times is None else self.times.held.get(SOURCE, ())
 
     def _next_move(self, effects: list[Effect]) -> bool:
         if self.is_moving or self.is_fetching:
@@ -81,7 +110,8 @@ class SourceKernel(ReplicaKernel):
         self.poll_at = None
         offset = self.action.offset if self.source.is_replayable else None
         return self._begin(
-            does.Read(self.action.number, self.action.description, offset, self.settings.read_max), effects
+            does.Read(self.action.number, self.action.description, offset, self.settings.read_max, self.stamped),
+            effects,
         )
 
     def _begin(self, move: does.Move, effects: list[Effect]) -> bool:
@@ -114,6 +144,8 @@ class SourceKernel(ReplicaKernel):
             self.pending.counters["finished"] = 1
             for port in self.ports.values():
                 self._emit(port, None, given.choices.now)
+            if self.times is not None:
+                self.times.drop(SOURCE)
         else:
             self.actions += 1
             self.kept = 0
@@ -136,6 +168,7 @@ class SourceKernel(ReplicaKernel):
             self._got_replayable(self.action, given)
         else:
             self._got_once(self.action, given)
+        self._hear(given, effects)
         if not given.items and not given.is_complete:
             self.now = max(self.now, given.now)
             self.poll_at = self.now + self.source.poll_s
@@ -144,10 +177,15 @@ class SourceKernel(ReplicaKernel):
         self._proceed(effects)
 
     def _got_replayable(self, action: ReadAction, given: was.Got) -> None:
-        for batch, offset in given.items:
-            self._output(batch, given.now)
-            action = action._replace(offset=offset)
-            self._decided(did.Emitted(action.number, offset))
+        for item in given.items:
+            if item.stamped is None:
+                self._output(item.batch, given.now)
+            else:
+                for each in item.stamped:
+                    self._output(each.batch, given.now, each.time, each.is_late)
+                self._move_on(item.held)
+            action = action._replace(offset=item.offset)
+            self._decided(did.Emitted(action.number, item.offset, item.held))
         if given.is_complete:
             action = action._replace(is_complete=True, is_done=True)
             self._decided(did.Read(action.number))
@@ -158,16 +196,26 @@ class SourceKernel(ReplicaKernel):
                 self.pending.reads.append(action)
 
     def _got_once(self, action: ReadAction, given: was.Got) -> None:
-        for batch, _ in given.items:
-            event = Event(self.replica, action.connection, self.kept + 1, batch)
-            self.pending.stored.append(Stored(action.number, self.kept, event))
-            self.bytes_pending += event.size
-            self.kept += 1
-            self._decided(did.Kept(action.number, given.execution, batch))
+        for item in given.items:
+            if item.stamped is None:
+                self._keep(action, item.batch, None, {})
+            else:
+                for index, each in enumerate(item.stamped, 1):
+                    late = {LATE: True} if each.is_late else {}
+                    held = {_HELD: list(item.held)} if index == len(item.stamped) else {}
+                    self._keep(action, each.batch, each.time, {**late, **held})
+                self.stamped = item.held
+            self._decided(did.Kept(action.number, given.execution, item.batch))
         if given.is_complete:
             self.action = action._replace(is_complete=True)
             self.pending.reads.append(self.action)
             self._decided(did.Read(action.number))
+
+    def _keep(self, action: ReadAction, batch: pa.RecordBatch, time: Any, attributes: Mapping[str, Any]) -> None:
+        event = Event(self.replica, action.connection, self.kept + 1, batch, time=time, attributes=attributes)
+        self.pending.stored.append(Stored(action.number, self.kept, event))
+        self.bytes_pending += event.size
+        self.kept += 1
 
     def on_effect_fetched(self, given: was.EffectFetched, effects: list[Effect]) -> None:
         """Stored data came from the log: it becomes events, and the action is done with the last."""
@@ -176,9 +224,13 @@ class SourceKernel(ReplicaKernel):
         assert action is not None
         assert action.number == given.action
         for stored in given.stored[: self.settings.read_max]:
-            self._output(stored.event.batch, self.now)
+            event = stored.event
+            self._output(event.batch, self.now, event.time, bool(event.attributes.get(LATE)))
+            held = as_tuples(event.attributes.get(_HELD, ()))
+            if held:
+                self._move_on(held)
             action = action._replace(offset=encode(stored.index + 1))
-            self._decided(did.Emitted(action.number, action.offset or b""))
+            self._decided(did.Emitted(action.number, action.offset or b"", held))
         if len(given.stored) <= self.settings.read_max:
             self._end_action(action._replace(is_done=True))
             self.is_dirty = True
@@ -188,14 +240,63 @@ class SourceKernel(ReplicaKernel):
         self._flush(effects)
         self._proceed(effects)
 
-    def _output(self, batch: object, created: float) -> None:
-        self._emit(self.ports[self.node.outputs[0]], batch, created)
+    def _output(self, batch: object, created: float, time: Any = None, is_late: bool = False) -> None:
+        attributes = NO_ATTRIBUTES
+        if is_late:
+            attributes = {LATE: True}
+            self._tally({LATE: batch.num_rows})  # type: ignore[attr-defined]
+        self._emit(self.ports[self.node.outputs[0]], batch, created, attributes, time)
+
+    # Time
+
+    def _move_on(self, held: tuple[Any, ...]) -> None:
+        """What was read is sent: from now on the source holds these times."""
+        assert self.times is not None
+        self.times.hold(SOURCE, held)
+        if self.source.is_replayable:
+            self.stamped = held  # Otherwise more was read by now.
+
+    def _hear(self, given: was.Got, effects: list[Effect]) -> None:
+        """Whether the source has anything; if not for long enough, it holds back what others have left no longer."""
+        if self.stamps is None or self.stamps.idle_after_s is None:
+            return
+        if given.items or given.is_complete or self.heard_at is None:
+            self.heard_at = given.now
+        is_idle = given.now - self.heard_at >= self.stamps.idle_after_s
+        if is_idle != self.is_idle:
+            self.is_idle = is_idle
+            self.others = None
+            effects.append(does.Announce((self.incarnation, self.commits), {}, is_idle=is_idle))
+        self._follow(effects)
+
+    def on_advanced(self, given: was.Advanced, effects: list[Effect]) -> None:
+        """An idle source is told what the others hold."""
+        super().on_advanced(given, effects)
+        if self.is_idle:
+            self.others = given.others
+            self._follow(effects)
+
+    def _follow(self, effects: list[Effect]) -> None:
+        """Moves an idle source on to where the others are, unless something that was read waits to be sent."""
+        times = self.times
+        if not self.is_idle or self.others is None or times is None or times.order is None or self.is_moving:
+            return
+        held = self._held()
+        if not held or held != self.stamped or not times.order.has_upper_bounds:
+            return
+        ahead = Antichain(times.order, held).join(Antichain(times.order, as_tuples(self.others))).elements
+        if set(ahead) != set(held):
+            times.hold(SOURCE, ahead)
+            self.stamped = ahead
+            self._decided(did.Followed(ahead))
+            self._flush(effects)
 
     def _end_action(self, action: ReadAction) -> None:
         """The action is done: its row and its stored effect are no longer needed."""
         self.pending.reads.append(action)
         self.pending.forget_reads.append(action.number)
         self.action = None
+        self.stamped = self._held()
 
     def _durable(self, transaction: Transaction, effects: list[Effect]) -> None:
         super()._durable(transaction, effects)

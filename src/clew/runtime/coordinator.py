@@ -16,11 +16,13 @@ from clew.errors import BadFrame
 from clew.log.processes import Process, is_alive, is_here, is_stopped, ticks_used
 from clew.runtime import control
 from clew.runtime.control import Address, message
+from clew.runtime.frontiers import Frontiers
 from clew.runtime.groups import Group, Loss
 from clew.runtime.link import Link
 from clew.runtime.loop import Loop
 from clew.runtime.server import Server
 from clew.runtime.spec import Timing
+from clew.runtime.tracking import Tracking
 
 _WATCH_S = 0.25
 _LAST_WORDS_S = 1.0
@@ -46,6 +48,7 @@ class Coordinator:
         timing: Timing,
         restarts_max: int,
         is_protected: bool,
+        frontiers: Frontiers | None = None,
     ) -> None:
         self.groups = {group.name: group for group in groups}
         for group in groups:
@@ -59,6 +62,8 @@ class Coordinator:
         self.cancel: Cancel = lambda group, submission: None
         self.completed: set[str] = set()
         self.wanted = {str(replica) for group in groups for replica in group.replicas}
+        self.tracking = None if frontiers is None else Tracking(frontiers, self.loop, self.groups, self.fail)
+        """None: the events of the pipeline have no times."""
         self.losses: list[Loss] = []
         self.error: str | None = None
         self.is_over = False
@@ -95,6 +100,8 @@ class Coordinator:
 
     def _close(self) -> None:
         self.server.close()
+        if self.tracking is not None:
+            self.tracking.finish()
         for group in self.groups.values():
             if group.link is not None:
                 group.link.close()
@@ -188,7 +195,7 @@ class Coordinator:
         group.heard()
         try:
             self._told(group, said)
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
+        except control.UNREADABLE as error:
             raise BadFrame(f"the message {said['type']!r} of {group.name} cannot be read: {error!r}") from error
 
     def _told(self, group: Group, said: dict[str, Any]) -> None:
@@ -203,6 +210,8 @@ class Coordinator:
                 if group.loss is not None:
                     group.loss.opened_at = time.time()
                 self._tell_all(message("directory", hosts=self._directory()))
+            case "progress" if self.tracking is not None:
+                self.tracking.heard(group, said)
             case "resumed":
                 self._resumed(group)
             case "completed":
@@ -344,6 +353,10 @@ class Coordinator:
         return burial_s is not None and time.monotonic() - lost_at > burial_s
 
     # Reports
+
+    def frontiers(self) -> dict[str, list[str]]:
+        """How far each input port is, for people; may be called from any thread."""
+        return {} if self.tracking is None else self.tracking.frontiers.shown()
 
     def reports(self) -> dict[str, Any]:
         """How every group is; may be called from any thread."""

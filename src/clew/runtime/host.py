@@ -13,7 +13,7 @@ import secrets
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +23,10 @@ from clew.log.processes import Process
 from clew.model.driver import InDriver
 from clew.model.graph import Graph
 from clew.model.names import Channel, Replica, parse_replica
+from clew.protocol import effects as does
 from clew.protocol import inputs as was
 from clew.runtime import control, server
+from clew.runtime.announcing import Announcing
 from clew.runtime.control import Address, message
 from clew.runtime.dialing import Dialer
 from clew.runtime.link import Link
@@ -57,6 +59,7 @@ class Host:
         self.loop = Loop(f"clew-host-{spec.name}", self._on_loop_error)
         self.server = Server(self.loop, spec.bind, spec.secret, self._on_entered)
         self.replicas: dict[Replica, RunningReplica] = {}
+        self.announcing = Announcing(self._tell_progress, self.loop.after)
         self.dialers: list[Dialer] = []
         self.directory: dict[Replica, Address] = {}
         self.store: Store | None = None
@@ -100,6 +103,7 @@ class Host:
         self._is_over = True
         ended = [replica.end() for replica in self.replicas.values()]
         is_gone = all(ended)
+        self.announcing.finish()
         self._tell_coordinator(message("beat", **self.report()) + message("bye"))
         self.loop.soon(self._close_links)
         self.loop.end()
@@ -118,6 +122,12 @@ class Host:
     def _tell_coordinator(self, data: bytes) -> None:
         if self.coordinator is not None and not self.coordinator.is_closed:
             self.coordinator.send(data)
+
+    def _tell_progress(self, announcements: Mapping[str, does.Announce]) -> bool:
+        if self.coordinator is not None and self.coordinator.is_full:
+            return False
+        self._tell_coordinator(control.progress(announcements))
+        return True
 
     def _on_loop_error(self, error: BaseException) -> None:
         self._outcomes.put(("error", self.spec.name, f"host {self.spec.name}: {type(error).__name__}: {error}"))
@@ -178,6 +188,11 @@ class Host:
                 self._answers.put(said)
             case "directory":
                 self._directed(said["hosts"])
+            case "advanced":
+                for name, given in control.read_advanced(said):
+                    running = self.replicas.get(parse_replica(name))
+                    if running is not None:  # Otherwise it is being opened, and will be told all when it has joined.
+                        running.take(given)
             case "end":
                 self._outcomes.put(("end", "", ""))
             case "buried":
@@ -293,6 +308,10 @@ class Host:
         """A replica has made its first commit."""
         self._tell_coordinator(message("resumed", replica=str(replica.replica)))
 
+    def announce(self, replica: RunningReplica, effect: does.Announce) -> None:
+        """The tracker of the run, which is in the coordinator, must hear this."""
+        self.announcing.announce(str(replica.replica), effect)
+
     def completed(self, replica: RunningReplica) -> None:
         """A replica has nothing left to do; it stays for those who may need it."""
         self._tell_coordinator(message("completed", replica=str(replica.replica)))
@@ -338,6 +357,7 @@ class Host:
 def _state_of(replica: RunningReplica, now: float) -> dict[str, Any]:
     kernel = replica.kernel
     since = replica.move_since
+    tallies = dict(kernel.tallies)
     return {
         "incarnation": kernel.incarnation,
         "position": kernel.position,
@@ -349,6 +369,7 @@ def _state_of(replica: RunningReplica, now: float) -> dict[str, Any]:
         "is_complete": replica.is_complete,
         "move_s": 0.0 if since is None else now - since,
         "counts": replica.counts.as_dict(),
+        **({"tallies": tallies} if tallies else {}),
     }
 
 

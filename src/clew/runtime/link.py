@@ -49,6 +49,11 @@ class Link:
         if not self.is_closed:
             self.loop.watch(self.sock, selectors.EVENT_READ, self._ready)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether the socket takes no more for now."""
+        return self._is_stalled
+
     def put(self, data: bytes) -> None:
         """Queues bytes of whole frames; `flush` sends them."""
         if not self.is_closed:

@@ -69,6 +69,9 @@ class Surrounding(Protocol):
     def resumed(self, replica: RunningReplica) -> None:
         """The replica has made its first commit."""
 
+    def announce(self, replica: RunningReplica, effect: does.Announce) -> None:
+        """The tracker of the run must hear this."""
+
     def completed(self, replica: RunningReplica) -> None:
         """The replica has nothing left to do."""
 
@@ -244,6 +247,9 @@ class RunningReplica:
 
     def _alarm(self, effect: does.Alarm) -> None:
         self.host.alarm(self, effect.at)
+
+    def _announce(self, effect: does.Announce) -> None:
+        self.host.announce(self, effect)
 
     def _complete(self, effect: does.Complete) -> None:
         self.is_complete = True
@@ -458,6 +464,7 @@ _BEGIN: dict[type, Callable[[RunningReplica, Any], None]] = {
     does.Survey: RunningReplica._survey,
     does.Write: RunningReplica._write,
     does.Check: RunningReplica._write,
+    does.Announce: RunningReplica._announce,
     does.Alarm: RunningReplica._alarm,
     does.Complete: RunningReplica._complete,
     does.Fail: RunningReplica._fail,

@@ -19,6 +19,7 @@ from clew.model.values import decode
 from clew.operators.collect import Collect, collected
 from clew.runtime import preflight
 from clew.runtime.coordinator import Coordinator
+from clew.runtime.frontiers import Frontiers, frontiers_of
 from clew.runtime.groups import Group
 from clew.runtime.jobs import Jobs
 from clew.runtime.session import active_session, local_session
@@ -32,11 +33,7 @@ _FAREWELL_S = 20.0
 
 def start(graph: Graph, spark: SparkSession | None, options: Options) -> Run:
     """Checks everything, then starts a run."""
-    if graph.has_cycle:
-        raise RunError(
-            f"pipeline {graph.name!r} has a cycle, and cycles cannot be run yet: ending one needs the tracking of "
-            f"progress. Run it without the feedback operator."
-        )
+    frontiers = frontiers_of(graph)
     if options.recovery == "off":
         bare = {name: dataclasses.replace(node, capture=Capture()) for name, node in graph.nodes.items()}
         graph = dataclasses.replace(graph, nodes=bare)
@@ -57,7 +54,7 @@ def start(graph: Graph, spark: SparkSession | None, options: Options) -> Run:
         preflight.check_slots(session, groups, needs_jobs)
         preflight.check_workers(session)
         preflight.check_machines(session, place, options.bind)
-        return Run(graph, session, is_own, options, place, store, claimed, groups, nodes)
+        return Run(graph, session, is_own, options, place, store, claimed, groups, nodes, frontiers)
     except BaseException:
         if claimed is not None:
             claimed.release()
@@ -95,6 +92,7 @@ class Run:
         claimed: Claim,
         groups: list[Group],
         nodes: Mapping[str, bytes],
+        frontiers: Frontiers | None,
     ) -> None:
         self.graph = graph
         self.spark = spark
@@ -114,7 +112,13 @@ class Run:
         is_protected = options.recovery != "off"
         try:
             self._coordinator = Coordinator(
-                groups, self._secret, options.bind, options.tuning.timing, options.restarts_max, is_protected
+                groups,
+                self._secret,
+                options.bind,
+                options.tuning.timing,
+                options.restarts_max,
+                is_protected,
+                frontiers,
             )
         except OSError as error:
             raise RunError(
@@ -171,7 +175,8 @@ class Run:
         return self._coordinator.error
 
     def status(self) -> dict[str, Any]:
-        """How the run and each of its groups are."""
+        """How the run and each of its groups are; what operators have counted, by replica; frontiers, by input port."""
+        groups = self._final or self._coordinator.reports()
         return {
             "pipeline": self.graph.name,
             "run": self.id,
@@ -180,7 +185,14 @@ class Run:
             "seconds": round((self.ended_at or time.time()) - self.began_at, 3),
             "completed": sorted(self._coordinator.completed),
             "refused": self._coordinator.server.refused,
-            "groups": self._final or self._coordinator.reports(),
+            "groups": groups,
+            "counts": {
+                replica: state["tallies"]
+                for group in groups.values()
+                for replica, state in group.get("replicas", {}).items()
+                if "tallies" in state
+            },
+            "frontiers": self._coordinator.frontiers(),
         }
 
     def metrics(self) -> dict[str, Any]:

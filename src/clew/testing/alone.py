@@ -4,18 +4,31 @@ from __future__ import annotations
 
 import copy
 import random
-from collections.abc import Hashable, Iterable
-from typing import Any
-
-import pyarrow as pa
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, NamedTuple
 
 from clew.errors import MoveError
-from clew.model.event import Event, as_batch
+from clew.model.event import NO_ATTRIBUTES, Event, as_batch
 from clew.model.names import Replica
 from clew.model.operator import Assigned, Operator, Yielded
 from clew.model.values import decode, encode
+from clew.testing.alone_context import AloneContext
+from clew.times.antichain import Antichain, minimal
+from clew.times.order import Integers, Order
+from clew.times.summary import IDENTITY
 
 Outputs = list[tuple[str, list[dict[str, Any]]]]
+
+INTEGERS = Integers()
+
+
+class Sent(NamedTuple):
+    """Something that the operator yielded."""
+
+    port: str
+    rows: list[dict[str, Any]]
+    time: Any
+    attributes: Mapping[str, Any]
 
 
 class Alone:
@@ -28,14 +41,30 @@ class Alone:
     >>> alone.restart()
     >>> alone.send([{"x": 2}])
     [('out', [{'x': 1}, {'x': 2}])]
+
+    Operators that work by time are sent events at times, and told how far their inputs are:
+
+    >>> from clew.operators.timed import aggregate
+    >>> from clew.operators.windows import tumbling
+    >>> alone = Alone(aggregate(tumbling(10), {"n": "count"}))
+    >>> alone.send([{"ts": 3}, {"ts": 12}], time=3)
+    []
+    >>> alone.advance(10)
+    [('out', [{'window_start': 0, 'window_end': 10, 'n': 1}])]
+    >>> alone.sent[-1].time
+    9
     """
 
-    def __init__(self, operator: Operator, *, seed: int = 0, now: float = 0.0) -> None:
+    def __init__(self, operator: Operator, *, seed: int = 0, now: float = 0.0, order: Order = INTEGERS) -> None:
         self._definition = operator
         self._operator = copy.deepcopy(operator)
         self._pairs: list[tuple[Hashable, Event, tuple[Any, ...]]] = []
         self._ids = dict.fromkeys(operator.inputs, 0)
-        self.context = AloneContext(operator, random.Random(seed), now)
+        self._times: dict[Hashable, Any] = {}
+        """By Input Set: the time that `assign` gave it."""
+        self.sent: list[Sent] = []
+        """All that was yielded so far."""
+        self.context = AloneContext(operator, random.Random(seed), now, order)
         self._operator.open(self.context)
 
     @property
@@ -43,16 +72,50 @@ class Alone:
         """The Input Sets that were not generated yet, in the order in which they began."""
         return list(dict.fromkeys(key for key, _, _ in self._pairs))
 
-    def send(self, records: Any, port: str | None = None) -> Outputs:
-        """Gives the operator an event on an input port, the first unless another is named."""
+    def send(
+        self, records: Any, port: str | None = None, *, time: Any = None, attributes: Mapping[str, Any] = NO_ATTRIBUTES
+    ) -> Outputs:
+        """Gives the operator an event on an input port, the first unless another is named; perhaps at a time."""
         port = self._definition.inputs[0] if port is None else port
+        time = None if time is None else self.context.order.check(time)
+        if time is not None and self.context.frontiers[port].passed(time):
+            raise MoveError(
+                f"an event at {self._show(time)} was sent on port {port!r}, which has moved on to "
+                f"{self.context.frontiers[port]}; expected a time that it covers. Send the event before, or at a "
+                f"later time."
+            )
         self._ids[port] += 1
-        event = Event(Replica("sender"), port, self._ids[port], as_batch(records)).received(port)
+        batch = as_batch(records)
+        event = Event(Replica("sender"), port, self._ids[port], batch, time=time, attributes=attributes).received(port)
+        self.context.arriving = None if time is None else self._arriving(event)
         for assigned in list(self._operator.assign(event, self.context)):
-            key, note = assigned if isinstance(assigned, Assigned) else (assigned, None)
+            key, note, wanted = assigned if isinstance(assigned, Assigned) else (assigned, None, None)
+            self._take_time(key, wanted)
             noted = () if note is None else (note,)
             self._operator.update(key, event, *noted)
             self._pairs.append((key, event, noted))
+        self.context.arriving = None
+        return self._ready()
+
+    def advance(self, frontier: Any, port: str | None = None) -> Outputs:
+        """Tells the operator how far an input port is, or all of them: a time, an antichain, or None for the end."""
+        context = self.context
+        if not isinstance(frontier, Antichain):
+            elements = () if frontier is None else (context.order.check(frontier),)
+            frontier = Antichain(context.order, elements)
+        ports = tuple(self._definition.inputs) if port is None else (port,)
+        for each in ports:
+            if not context.frontiers[each].is_at_most(frontier):
+                raise MoveError(
+                    f"port {each!r} would go back from {context.frontiers[each]} to {frontier}; expected a frontier "
+                    f"that is further on."
+                )
+        moved = [each for each in ports if context.frontiers[each] != frontier]
+        context.frontiers.update(dict.fromkeys(moved, frontier))
+        if not self._definition.is_timely or not moved:
+            return []
+        for each in moved:
+            self._operator.on_frontier(each, frontier, context)
         return self._ready()
 
     def at(self, now: float) -> Outputs:
@@ -68,7 +131,7 @@ class Alone:
 
     def restart(self) -> None:
         """A new object takes over, as after a crash: with the state, and the pairs that were not generated yet."""
-        self.context.state = decode(encode(self.context.state))
+        self.context.restart()
         self._operator = copy.deepcopy(self._definition)
         self._operator.open(self.context)
         self._pairs = [(decode(encode(key)), event, decode(encode(note))) for key, event, note in self._pairs]
@@ -79,8 +142,10 @@ class Alone:
         """All inputs have ended: what is ready, then what `finish` yields."""
         self.context.ended = frozenset(self._definition.inputs)
         outputs = self._ready()
-        outputs += self._rows(self._operator.finish(self.open_sets, self.context))
-        self._pairs = []
+        keys = self.open_sets
+        self._begin(keys)
+        outputs += self._rows(self._operator.finish(keys, self.context))
+        self._pairs, self._times = [], {}
         return outputs
 
     def _ready(self) -> Outputs:
@@ -93,40 +158,53 @@ class Alone:
                     f"ready() of {type(self._definition).__name__} named the Input Sets {unknown!r}, which are not "
                     f"open; open are {self.open_sets!r}. Name only sets that have events and were not generated yet."
                 )
+            self._begin(keys)
             outputs += self._rows(self._operator.generate(keys, self.context))
             self._pairs = [pair for pair in self._pairs if pair[0] not in keys]
+            for key in keys:
+                self._times.pop(key, None)
         return outputs
 
     def _rows(self, yielded: Iterable[Yielded]) -> Outputs:
-        return [(port, as_batch(records).to_pylist()) for port, records, *_ in yielded]
+        outputs = Outputs()
+        for port, records, *attributes in yielded:
+            rows = as_batch(records).to_pylist()
+            self.sent.append(Sent(port, rows, self.context.time(), attributes[0] if attributes else NO_ATTRIBUTES))
+            outputs.append((port, rows))
+        self.context.begin({})
+        return outputs
 
+    # Times
 
-class AloneContext:
-    """The context of an operator alone; `state`, `now` and `timers` are there to be looked at and changed."""
+    def _arriving(self, event: Event) -> Any:
+        """The earliest time of what an event may lead to."""
+        return self._definition.summaries.get(event.input, IDENTITY).results_in(event.time)
 
-    def __init__(self, operator: Operator, chance: random.Random, now: float) -> None:
-        self.state: dict[Any, Any] = {}
-        self.now = now
-        self.random = chance
-        self.ended: frozenset[str] = frozenset()
-        self.timers: dict[Hashable, float] = {}
-        self._reads = operator.reads
+    def _take_time(self, key: Hashable, wanted: Any) -> None:
+        """Notes the time that `assign` gave an Input Set, if it may."""
+        if wanted is None:
+            return
+        earlier, arriving = self._times.get(key, wanted), self.context.arriving
+        is_after = arriving is not None and self.context.order.leq(arriving, wanted)
+        if earlier != wanted or (key not in self._times and not is_after):
+            raise MoveError(
+                f"assign() of {type(self._definition).__name__} gave the Input Set {key!r} the time "
+                f"{self._show(wanted)}, but its event is at {None if arriving is None else self._show(arriving)} and "
+                f"earlier ones gave it {self._show(earlier)}. Give the same time with all of its events, at or after "
+                f"that of the first."
+            )
+        self._times[key] = wanted
 
-    def backlog(self, port: str) -> int:
-        """Nobody is behind."""
-        return 0
+    def _begin(self, keys: list[Hashable]) -> None:
+        """A generation of these Input Sets begins."""
+        self.context.begin({key: self._held(key) for key in keys})
 
-    def timer(self, name: Hashable, at: float) -> None:
-        """Sets a timer, which `Alone.at` fires."""
-        self.timers[name] = at
+    def _held(self, key: Hashable) -> tuple[Any, ...]:
+        """The times that an Input Set holds."""
+        if key in self._times:
+            return (self._times[key],)
+        events = (event for one, event, _ in self._pairs if one == key and event.time is not None)
+        return minimal(self.context.order, map(self._arriving, events))
 
-    def cancel(self, name: Hashable) -> None:
-        """Takes a timer back."""
-        self.timers.pop(name, None)
-
-    def read(self, connection: str, query: Any = None) -> pa.RecordBatch:
-        """Reads from an outside system to which nothing has been written."""
-        return as_batch(self._reads[connection].read_simulated(query, []))
-
-    def uses(self, *input_sets: Hashable) -> None:
-        """Lineage is not captured here."""
+    def _show(self, time: Any) -> str:
+        return self.context.order.show(time)

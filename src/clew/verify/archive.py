@@ -17,6 +17,7 @@ class Shelf:
 
     __slots__ = (
         "before",
+        "counters",
         "cursors",
         "effects",
         "forgotten",
@@ -32,6 +33,7 @@ class Shelf:
     )
 
     def __init__(self) -> None:
+        self.counters: dict[str, int] = {}
         self.cursors: dict[Channel, Cursor] = {}
         self.journal: list[Any] = []
         self.outputs: dict[str, list[Output]] = defaultdict(list)
@@ -53,6 +55,7 @@ class Shelf:
 
     def add(self, transaction: Transaction) -> None:
         """Takes a transaction that became durable."""
+        self.counters.update(transaction.counters)
         self.cursors.update(transaction.cursors)
         self.journal.extend(transaction.journal)
         for output in transaction.outputs:

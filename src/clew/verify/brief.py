@@ -41,7 +41,8 @@ def brief(value: Any) -> str:
     if names is None:
         text = repr(value)
         return text if len(text) <= 60 else text[:57] + "..."
-    fields = ", ".join(brief(getattr(value, name)) for name in names if name not in ("choices", "changes"))
+    shown = (getattr(value, name) for name in names if name not in ("choices", "changes"))
+    fields = ", ".join(brief(each) for each in shown if each != {})
     return f"{type(value).__name__}({fields})"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 import random
-from collections import UserDict
+from collections import Counter, UserDict
 from collections.abc import Callable, Hashable, Iterator
 from typing import Any
 
@@ -24,7 +24,10 @@ from clew.model.values import decode, encode, encode_key
 from clew.protocol import decisions as did
 from clew.protocol.inputs import Choices
 from clew.verify.archive import Archive, Shelf
+from clew.times.antichain import Antichain
+from clew.times.everything import Everything
 from clew.verify.brief import brief
+from clew.verify.moments import Moments
 from clew.verify.outside import Outside
 
 
@@ -97,6 +100,11 @@ class _Context:
         self.ended: frozenset[str] = frozenset()
         self.timers: dict[Any, float] = {}
         self.used: tuple[Any, ...] | None = None
+        self.time: Any = None
+        self.frontiers: dict[str, Antichain] = {}
+        self.holds: dict[Any, Any] = {}
+        """What the present move holds or drops."""
+        self.counts: Counter[str] = Counter()
         self._choices = Choices(0.0, 0)
         self._random: random.Random | None = None
         self._reads: Iterator[pa.RecordBatch] = iter(())
@@ -108,6 +116,7 @@ class _Context:
         self._reads = iter(choices.reads)
         self._backlogs = iter(choices.backlogs)
         self.used = None
+        self.time = None
         return self
 
     @property
@@ -135,6 +144,26 @@ class _Context:
     def uses(self, *input_sets: Hashable) -> None:
         self.used = input_sets
 
+    def frontier(self, port: str | None = None) -> Antichain:
+        if port is not None:
+            return self.frontiers[port]
+        first, *others = self.frontiers.values()
+        for other in others:
+            first = first.meet(other)
+        return first
+
+    def at(self, time: Any) -> None:
+        self.time = time
+
+    def hold(self, name: Hashable, time: Any) -> None:
+        self.holds[name] = time
+
+    def drop(self, name: Hashable) -> None:
+        self.holds[name] = None
+
+    def count(self, name: str, number: int = 1) -> None:
+        self.counts[name] += number
+
 
 class _Run:
     """What both kinds of replicas have in common: outputs are compared one by one."""
@@ -151,7 +180,7 @@ class _Run:
         self.clock = 0.0
         self.definition.open(self.ctx)
 
-    def expect(self, port: str, batch: pa.RecordBatch | None) -> int:
+    def expect(self, port: str, batch: pa.RecordBatch | None, time: Any = None) -> int:
         """The next committed output on a port is this one."""
         number = self.made[port] = self.made[port] + 1
         logged = self.shelf.outputs[port]
@@ -162,10 +191,16 @@ class _Run:
                 f"{self.replica}.{port}: event {number} is {_rows(logged[number - 1].event.batch)}; "
                 f"a run without failures produces {_rows(batch)}"
             )
+        found = logged[number - 1].event.time
+        if found != time:
+            raise Violation(f"{self.replica}.{port}: event {number} has the time {found!r}; expected {time!r}")
         return number
 
     def expect_end(self) -> None:
         """Nothing was committed beyond what was produced."""
+        counted = {name[6:]: count for name, count in self.shelf.counters.items() if name.startswith("count:")}
+        if counted != {name: count for name, count in self.ctx.counts.items() if count}:
+            raise Violation(f"{self.replica}: counted {counted}; a run without failures counts {dict(self.ctx.counts)}")
         for port, number in self.made.items():
             if len(self.shelf.outputs[port]) != number:
                 raise Violation(
@@ -186,6 +221,9 @@ class _OperatorRun(_Run):
         self.must_refold = False
         self.ended: set[Channel] = set()
         self.must_ask = False
+        self.moments = Moments(self.node)
+        self.ctx.frontiers = {port: Everything(order) for port, order in self.node.input_orders.items()}
+        self.is_drained = False
         self.group: list[Any] | None = None
         self.version: dict[bytes, bytes] = {}
         self.version_next = 0
@@ -212,6 +250,13 @@ class _OperatorRun(_Run):
                 case did.Rang():
                     self._expect_quiet(decision)
                     self._rang(decision)
+                case did.Moved():
+                    self._expect_quiet(decision)
+                    self._moved(decision)
+                case did.Drained():
+                    self._expect_quiet(decision)
+                    self.is_drained = True
+                    self._expect_ends()
                 case did.Closed():
                     self._expect_quiet(decision)
                     is_closed = True
@@ -221,6 +266,7 @@ class _OperatorRun(_Run):
                     self._gave_up(decision)
                 case _:
                     raise Violation(f"{self.replica}: {brief(decision)} is no decision of an operator")
+            self.moments.settle(self.ctx.holds)
             self.clock = max(self.clock, getattr(decision, "choices", _EARLY).now)
         if not is_closed:
             raise Violation(f"{self.replica}: the operator never finished")
@@ -254,7 +300,8 @@ class _OperatorRun(_Run):
         event = self._next(decision.channel, decision.event, is_end=False).received(decision.channel.input)
         pairs = list(self.definition.assign(event, self.ctx.given(decision.choices)))
         for each in pairs:
-            key, note = (each.key, each.note) if isinstance(each, Assigned) else (each, None)
+            key, note, time = each if isinstance(each, Assigned) else (each, None, None)
+            self.moments.take(key, decision.channel.input, event.time, time)
             self.sets.setdefault(key, []).append((decision.channel, decision.event))
             self.pairs.append((key, decision.channel, event, note))
             self._update(key, event, note)
@@ -289,9 +336,10 @@ class _OperatorRun(_Run):
         outputs = move(group, self.ctx.given(choices))
         for port, data, *attributes in outputs or ():
             used = group if self.ctx.used is None else list(self.ctx.used)
-            made.append((port, as_batch(data), used, dict(attributes[0]) if attributes else {}))
-        for port, batch, used, attributes in made:
-            number = self.expect(port, batch)
+            time = self.moments.of(port, used, self.ctx.time)
+            made.append((port, as_batch(data), used, dict(attributes[0]) if attributes else {}, time))
+        for port, batch, used, attributes, time in made:
+            number = self.expect(port, batch, None if port in self.node.writes else time)
             if dict(self.shelf.outputs[port][number - 1].event.attributes) != attributes:
                 raise Violation(f"{self.replica}.{port}: event {number} has other attributes than without failures")
             if port in self.node.capture.outputs:
@@ -301,6 +349,7 @@ class _OperatorRun(_Run):
     def _close(self, group: list[Any]) -> None:
         for key in group:
             self.sets.pop(key, None)
+            self.moments.close(key)
         self.pairs = [pair for pair in self.pairs if pair[0] not in group]
 
     def _expect_lineage(
@@ -354,10 +403,20 @@ class _OperatorRun(_Run):
         self.definition.on_timer(name, self.ctx.given(decision.choices))
         self.must_ask = True
 
+    def _moved(self, decision: did.Moved) -> None:
+        self.ctx.frontiers.update(decision.frontiers)
+        for port, frontier in decision.frontiers.items():
+            self.definition.on_frontier(port, frontier, self.ctx.given(decision.choices))
+        self.must_ask = True
+
     def _closed(self, decision: did.Closed) -> None:
         self._expect_ended()
         group = list(self.sets)
         self._generation(self.definition.finish, group, decision.choices)
+        if not self.is_drained:
+            self._expect_ends()
+
+    def _expect_ends(self) -> None:
         for port in self.node.outputs:
             self.expect(port, None)
 
@@ -379,7 +438,8 @@ class _OperatorRun(_Run):
                 assert decision.channel is not None
                 self._expect_quiet(decision)
                 event = self._next(decision.channel, decision.event, is_end=False)
-                self._expect_event(decision, decision.channel, event, None)
+                time = self.moments.arriving(decision.channel.input, event.time)
+                self._expect_event(decision, decision.channel, event, None, time)
             case "refold":
                 self._gave_up_pair(decision, keys[0])
             case "generate":
@@ -392,8 +452,7 @@ class _OperatorRun(_Run):
                 if keys != list(self.sets):
                     raise Violation(f"{self.replica}: gave up {keys} at the end; open are {list(self.sets)}")
                 self._gave_up_sets(decision, keys)
-                for port in self.node.outputs:
-                    self.expect(port, None)
+                self._expect_ends()
             case "fire":
                 self._gave_up_timer(decision)
         self.group = None
@@ -413,10 +472,13 @@ class _OperatorRun(_Run):
         if len(found) != 1:
             raise Violation(f"{self.replica}: gave up {brief(decision)}, which is no open pair")
         self.pairs.remove(found[0])
+        time = self.moments.of(DEAD, [key], None)
         rest = [each for each in self.sets.pop(key) if each != place]
         if rest:
             self.sets[key] = rest  # It has been opened anew, so it is the last.
-        self._expect_event(decision, found[0][1], found[0][2], [key])
+        else:
+            self.moments.close(key)
+        self._expect_event(decision, found[0][1], found[0][2], [key], time)
 
     def _gave_up_sets(self, decision: did.GaveUp, keys: list[Any]) -> None:
         found: dict[tuple[Channel, int], tuple[Event, list[Any]]] = {}
@@ -424,7 +486,7 @@ class _OperatorRun(_Run):
             if key in keys:
                 found.setdefault((channel, event.id), (event, []))[1].append(key)
         for (channel, _), (event, in_sets) in found.items():
-            self._expect_event(decision, channel, event, in_sets)
+            self._expect_event(decision, channel, event, in_sets, self.moments.least(keys))
         self._close(keys)
 
     def _gave_up_timer(self, decision: did.GaveUp) -> None:
@@ -436,21 +498,25 @@ class _OperatorRun(_Run):
             raise Violation(f"{self.replica}: gave up timer {name!r}, which was not the next to ring")
         self._expect_letter(decision, pa.RecordBatch.from_pylist([{"timer": str(name), "at": at}]), {"timer": name})
 
-    def _expect_event(self, decision: did.GaveUp, channel: Channel, event: Event, in_sets: list[Any] | None) -> None:
+    def _expect_event(
+        self, decision: did.GaveUp, channel: Channel, event: Event, in_sets: list[Any] | None, time: Any
+    ) -> None:
         about: dict[str, Any] = {"input": channel.input, "event": f"{channel.sender}.{channel.output}/{event.id}"}
         if in_sets is not None:
             about["input_sets"] = in_sets
         if event.attributes:
             about["attributes"] = dict(event.attributes)
-        number = self._expect_letter(decision, event.batch, about)
+        number = self._expect_letter(decision, event.batch, about, time)
         if DEAD in self.node.capture.outputs:
             used = {(channel, event.id)}
             if in_sets is not None and decision.move != "refold":
                 used = {each for key in in_sets for each in self.sets[key]}
             self._expect_origins(DEAD, number, used)
 
-    def _expect_letter(self, decision: did.GaveUp, batch: pa.RecordBatch | None, about: dict[str, Any]) -> int:
-        number = self.expect(DEAD, batch)
+    def _expect_letter(
+        self, decision: did.GaveUp, batch: pa.RecordBatch | None, about: dict[str, Any], time: Any = None
+    ) -> int:
+        number = self.expect(DEAD, batch, time)
         expected = {"operator": str(self.replica), "move": decision.move, "tries": decision.tries, **about}
         expected["error"] = decision.error
         found = dict(self.shelf.outputs[DEAD][number - 1].event.attributes)
@@ -465,11 +531,13 @@ class _SourceRun(_Run):
     def __init__(self, graph: Graph, replica: Replica, archive: Archive, outside: Outside) -> None:
         super().__init__(graph, replica, archive)
         self.readings = outside.readings
+        self.held = () if self.node.stamps is None else self.node.stamps.start
 
     def judge(self) -> None:
         """Each read action's effect became events, once and in order."""
         kept: dict[int, list[pa.RecordBatch]] = {}
         executions: dict[int, set[int]] = {}
+        items: Iterator[Any] = iter(())
         is_closed = False
         for decision in self.shelf.journal:
             match decision:
@@ -480,7 +548,16 @@ class _SourceRun(_Run):
                     if action is None:
                         is_closed = True
                     elif self.definition.is_replayable:
-                        self._replay(action, decision.action)
+                        items = (item for item in self.definition.read(action, None) if item is not None)
+                case did.Emitted() if self.definition.is_replayable:
+                    self._emitted(decision, next(items, None))
+                case did.Followed():
+                    self._followed(decision)
+                case did.Read() if self.definition.is_replayable:
+                    if next(items, None) is not None:
+                        raise Violation(
+                            f"{self.replica}: action {decision.action} ended before all of its effect was read"
+                        )
                 case did.Kept():
                     kept.setdefault(decision.action, []).append(decision.batch)
                     executions.setdefault(decision.action, set()).add(decision.execution)
@@ -492,7 +569,7 @@ class _SourceRun(_Run):
                         raise Violation(f"{self.replica}: action {decision.action} mixes two executions of one read")
                     self._expect_reading(decision.action, executions, kept.get(decision.action, []))
                     for batch in kept.get(decision.action, []):
-                        self.expect(self.node.outputs[0], batch)
+                        self._expect_stamped(batch)
         if not is_closed:
             raise Violation(f"{self.replica}: the source never finished")
         for port in self.node.outputs:
@@ -512,15 +589,36 @@ class _SourceRun(_Run):
                 f"{self.replica}: action {action} stored {len(kept)} batches; its reading gave {gave}, or others"
             )
 
-    def _replay(self, action: Any, number: int) -> None:
-        ends = [each.offset for each in self.shelf.journal if isinstance(each, did.Emitted) and each.action == number]
-        items = (item for item in self.definition.read(action, None) if item is not None)
-        for offset, (data, position) in zip(ends, items, strict=False):  # Items last: zip() takes one from the first.
-            if encode(position) != offset:
-                raise Violation(f"{self.replica}: logged offset {decode(offset)!r}; reading gives {position!r}")
-            self.expect(self.node.outputs[0], as_batch(data))
-        if next(items, None) is not None:
-            raise Violation(f"{self.replica}: action {number} ended before all of its effect was read")
+    def _emitted(self, decision: did.Emitted, item: Any) -> None:
+        if item is None:
+            raise Violation(f"{self.replica}: action {decision.action} gave less than was sent")
+        data, position = item
+        if encode(position) != decision.offset:
+            raise Violation(f"{self.replica}: logged offset {decode(decision.offset)!r}; reading gives {position!r}")
+        self._expect_stamped(as_batch(data))
+
+    def _expect_stamped(self, batch: pa.RecordBatch) -> None:
+        """What was read is sent as it is, or in parts, each with its time."""
+        port, stamps = self.node.outputs[0], self.node.stamps
+        if stamps is None:
+            self.expect(port, batch)
+            return
+        parts, self.held = stamps.stamp(batch, self.held)
+        for part in parts:
+            number = self.expect(port, part.batch, part.time)
+            is_late = bool(self.shelf.outputs[port][number - 1].event.attributes.get("late"))
+            if is_late != part.is_late:
+                raise Violation(f"{self.replica}.{port}/{number}: late is {is_late}, expected {part.is_late}")
+            if is_late:
+                self.ctx.counts["late"] += part.batch.num_rows
+
+    def _followed(self, decision: did.Followed) -> None:
+        """An idle source moves on only."""
+        order = self.node.order
+        assert order is not None
+        if not all(any(order.leq(old, new) for old in self.held) for new in decision.held):
+            raise Violation(f"{self.replica}: moves from {self.held} to {decision.held} while it is idle")
+        self.held = decision.held
 
 
 def _state(state: dict[bytes, bytes]) -> str:

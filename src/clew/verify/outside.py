@@ -88,7 +88,7 @@ class Outside:
     def gave(self, replica: Replica, action: int, got: Got) -> None:
         """Notes what a source was given, so that nobody has to take its word for it."""
         reading = self.readings.setdefault((replica, action), {}).setdefault(got.execution, Reading())
-        reading.batches.extend(batch for batch, _ in got.items)
+        reading.batches.extend(item.batch for item in got.items)
         reading.is_complete = got.is_complete
 
     def read(self, connection: Any, operator: str, name: str, query: Any) -> Any:

@@ -19,45 +19,13 @@ from clew.model.names import Channel, Replica
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
 from clew.protocol.replica import ReplicaKernel
+from clew.verify.actor import Actor, Link
 from clew.verify.brief import brief
 from clew.verify.schedule import FaultKind
+from clew.verify.tracking import Announcements
 
 if TYPE_CHECKING:
     from clew.verify.world import World
-
-
-class Actor:
-    """Something that can happen next while it is on the list."""
-
-    __slots__ = ("place",)
-
-    def __init__(self) -> None:
-        self.place = -1
-
-    def act(self, world: World) -> None:
-        """Makes it happen."""
-        raise NotImplementedError
-
-
-class Link(Actor):
-    """One direction of a channel as one process uses it: messages arrive in the order sent, or not at all."""
-
-    __slots__ = ("messages", "target")
-
-    def __init__(self, target: Replica) -> None:
-        super().__init__()
-        self.target = target
-        self.messages: deque[was.Input] = deque()
-
-    def act(self, world: World) -> None:
-        message = self.messages.popleft()
-        if not self.messages:
-            world.disable(self)
-        process = world.current.get(self.target)
-        if process is not None and process.is_running:
-            if process.cut and isinstance(message, was.Connected):
-                process.cut.pop(message.channel, None)  # It came on a new connection.
-            process.take(message)
 
 
 class Disk(Actor):
@@ -178,6 +146,7 @@ class Process(Actor):
     """One incarnation of a replica: its kernel, its user code and what it was asked to do but has not begun yet."""
 
     __slots__ = (
+        "announcements",
         "answers",
         "cut",
         "disk",
@@ -205,6 +174,7 @@ class Process(Actor):
         self.effects: deque[does.Effect] = deque()
         self.disk = Disk(self)
         self.answers = Answers(self)
+        self.announcements = Announcements(self)
         self.requests: dict[str, Request] = {}
         self.links: dict[tuple[Channel, bool], Link] = {}
         self.cut: dict[Channel, Process | None] = {}
@@ -397,6 +367,13 @@ class Process(Actor):
         is_in = world.outside.has(world.store.log_id, self.replica, effect.connection, effect.output)
         self._answer(was.Checked(effect.connection, effect.number, is_in))
 
+    def do_announce(self, effect: does.Announce) -> None:
+        """Tells the tracker what has become durable."""
+        world = self.world
+        if world.tracking is not None:
+            self.announcements.messages.append(effect)
+            world.enable(self.announcements)
+
     def do_alarm(self, effect: does.Alarm) -> None:
         """Waits for a time."""
         self.world.alarms.append((effect.at, self))
@@ -437,6 +414,7 @@ _PERFORM: dict[type, Callable[[Process, Any], None]] = {
     does.Survey: Process.do_survey,
     does.Write: Process.do_write,
     does.Check: Process.do_check,
+    does.Announce: Process.do_announce,
     does.Alarm: Process.do_alarm,
     does.Complete: Process.do_complete,
     does.Fail: Process.do_fail,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from clew.errors import ClewError, LogError, Violation
+from clew.errors import LogError, Violation
 from clew.model.graph import Graph
 from clew.verify.oracle import judge
 from clew.verify.parts import HEALTHY, Parts
@@ -44,11 +44,6 @@ def simulate(
     steps_max: int = 2_000_000,
 ) -> Report:
     """Runs a pipeline under a schedule and judges the result."""
-    if graph.has_cycle:
-        raise ClewError(
-            f"pipeline {graph.name!r} has a cycle; the simulator cannot end a cycle, because that needs progress "
-            f"tracking, which this version does not have. Verify the pipeline without its feedback connection."
-        )
     world = World(graph, schedule, parts, is_checking, is_tracing)
     violation = None
     try:

@@ -19,14 +19,18 @@ from clew.model.names import Replica
 from clew.model.values import decode
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
+from clew.protocol.frontiers import frontiers_of
+from clew.verify.actor import Actor
 from clew.verify.archive import Archive, Shelf
+from clew.verify.arrivals import Arrivals
 from clew.verify.brief import brief
 from clew.verify.failures import Failures
 from clew.verify.invariants import Invariants
 from clew.verify.outside import Outside
 from clew.verify.parts import HEALTHY, Parts, small_sizes
-from clew.verify.process import Actor, Notice, Process, Request, Restart
+from clew.verify.process import Notice, Process, Request, Restart
 from clew.verify.schedule import Fault, FaultKind, Schedule
+from clew.verify.tracking import Tracking
 
 __all__ = ["Parts", "World"]
 
@@ -65,6 +69,8 @@ class World:
         self.outside = Outside(graph)
         self.archive: Archive = {replica: Shelf() for replica in graph.replicas}
         self.invariants = Invariants(graph, self.archive, self.outside, self.store.log_id) if is_checking else None
+        self.tracking = self._tracking()
+        self.arrivals = Arrivals(graph) if is_checking and self.tracking is not None else None
         self.now = _EPOCH
         self.points = 0
         self.steps = 0
@@ -76,10 +82,16 @@ class World:
         self.alarms: list[tuple[float, Process]] = []
         self.current: dict[Replica, Process] = {}
         self.zombies: list[Process] = []
+        self.announcing: list[Process] = []
+        """Processes that may have announced what nobody has heard yet."""
         self.restarts = 0
         self.is_settled = False
         for replica in graph.replicas:
             self.enable(Restart(replica))
+
+    def _tracking(self) -> Tracking | None:
+        frontiers = frontiers_of(self.graph)
+        return None if frontiers is None else Tracking(self.parts.frontiers(frontiers))
 
     # The list of what can happen next
 
@@ -139,6 +151,8 @@ class World:
                     self.crash(process)
             return True
         self.alarms = [alarm for alarm in self.alarms if alarm[1].is_running]
+        if self.arrivals is not None:
+            self.arrivals.on_rest()
         is_over = all(self._is_complete(replica) for replica in self.graph.replicas)
         if is_over:
             return False
@@ -193,6 +207,8 @@ class World:
             self.invariants.on_start(replica, log.incarnation)
         process = Process(self, replica, log)
         self.current[replica] = process
+        self.announcing = [each for each in self.announcing if each.is_alive or each.announcements.messages]
+        self.announcing.append(process)
         if self.trace is not None:
             self.note(process, f"begins as incarnation {log.incarnation}")
         try:
@@ -231,6 +247,7 @@ class World:
             for link in process.links.values():
                 link.messages.clear()
                 self.disable(link)
+            self._silence(process)
         if process in self.zombies:
             self.zombies.remove(process)
         self.wakes = [wake for wake in self.wakes if wake[1] is not process]
@@ -244,6 +261,11 @@ class World:
             successor = self.current.get(process.replica)
             if successor is not None and not any(each.replica == process.replica for each in self.zombies):
                 successor.take(was.Buried())
+
+    def _silence(self, process: Process) -> None:
+        """What a process has announced and nobody has heard is lost."""
+        process.announcements.messages.clear()
+        self.disable(process.announcements)
 
     def _abandon(self, process: Process, connection: str, request: Request) -> None:
         """A request under way when its process died: done, lost, or, where that is safe, done much later."""
@@ -317,8 +339,16 @@ class World:
                 self.crash(process)
                 return FaultKind.CRASH
             case FaultKind.POWER:
-                for each in [*self.zombies, *self.current.values()]:
+                everyone = [*self.zombies, *self.current.values()]
+                for each in everyone:
                     self.crash(each)
+                if self.tracking is not None:
+                    for each in self.announcing:
+                        self._silence(each)
+                    self.tracking.stop(self)
+                    self.tracking = self._tracking()
+                if self.arrivals is not None:
+                    self.arrivals.on_power()
                 return FaultKind.CRASH
             case FaultKind.PAUSE:
                 self.pause(process, fault.length)
@@ -368,6 +398,8 @@ class World:
             self.invariants.on_fence(process.replica, process.log.incarnation)
             self.invariants.on_commit(process.replica, transaction, self.now)
         self.archive[process.replica].add(transaction)
+        if self.arrivals is not None:
+            self.arrivals.on_commit(process.replica, transaction)
         if self.trace is not None:
             self.note(process, f"committed {brief(transaction)}")
         return True

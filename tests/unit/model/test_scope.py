@@ -10,8 +10,10 @@ from clew.model.event import Event
 from clew.model.graph import Capture, Graph, Scope
 from clew.model.operator import Context, Operator
 from clew.model.scope import capture, captures, paths, reachable
+from clew.model.stamps import numbered
 from clew.pipeline import Pipeline
 from clew.testing import Outside, scripted
+from clew.times import IDENTITY, Add
 
 
 class Pass(Operator):
@@ -19,6 +21,7 @@ class Pass(Operator):
         self.inputs = tuple(inputs.split())
         self.outputs = tuple(outputs.split())
         self.is_feedback = is_feedback
+        self.summaries = dict.fromkeys(self.inputs, Add(1) if is_feedback else IDENTITY)
 
     def assign(self, event: Event, ctx: Context) -> list[int]:
         return [event.id]
@@ -136,7 +139,7 @@ def test_a_few_diamonds_have_all_their_paths() -> None:
 def loop() -> Pipeline:
     """in -> enter -> work -> exit, and from work back to enter."""
     pipeline = Pipeline("loop")
-    pipeline.source("in", scripted([]))
+    pipeline.source("in", scripted([]), times=numbered())
     pipeline.operator("enter", Pass("new old"), {"new": "in.out"})
     pipeline.operator("work", Pass(outputs="again done"), "enter.out")
     pipeline.operator("way", Pass(is_feedback=True), "work.again")

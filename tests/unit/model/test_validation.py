@@ -26,8 +26,10 @@ from clew.model.graph import Capture, Graph, Scope
 from clew.model.names import Channel, Replica
 from clew.model.operator import Context, Operator
 from clew.model.validation import build_graph
+from clew.model.stamps import numbered
 from clew.pipeline import Pipeline
 from clew.testing import Outside, scripted
+from clew.times import IDENTITY, Add
 
 
 class Pass(Operator):
@@ -35,6 +37,7 @@ class Pass(Operator):
         self.inputs = tuple(inputs.split())
         self.outputs = tuple(outputs.split())
         self.is_feedback = is_feedback
+        self.summaries = dict.fromkeys(self.inputs, Add(1) if is_feedback else IDENTITY)
 
     def assign(self, event: Event, ctx: Context) -> list[int]:
         return [event.id]
@@ -50,7 +53,7 @@ def pipeline() -> Pipeline:
     """orders -> hourly -> report, with a second source."""
     pipeline = Pipeline("sales")
     orders = pipeline.source("orders", scripted([[{"x": 1}]]))
-    pipeline.source("returns", scripted([[{"x": 2}]]))
+    pipeline.source("returns", scripted([[{"x": 2}]]), times=numbered())
     orders.operator("hourly", Pass()).write("report", Outside("report").writer())
     return pipeline
 

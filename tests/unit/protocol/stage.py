@@ -215,7 +215,7 @@ def planned(action: Any, **changes: Any) -> was.Planned:
 
 def got(*numbers: int, complete: bool = False, execution: int = 1, now: float = 0.0) -> was.Got:
     """A source read the batches of these numbers, each with its number as offset."""
-    items = tuple((as_batch([{"x": number}]), encode(number)) for number in numbers)
+    items = tuple(was.Item(as_batch([{"x": number}]), encode(number)) for number in numbers)
     return was.Got(items, complete, execution, now)
 
 

@@ -282,8 +282,8 @@ def test_ready_may_only_look(change: Callable[[Any], None]) -> None:
     with pytest.raises(MoveError) as caught:
         moves_of(ready=ready).perform(ASK)
     assert str(caught.value) == (
-        "operator 'op': ready() changed state or timers; it may only look. "
-        "Change them in assign(), on_timer() or generate()."
+        "operator 'op': ready() changed state, timers, holds or counts; it may only look. "
+        "Change them in assign(), on_frontier(), on_timer() or generate()."
     )
 
 
@@ -557,7 +557,7 @@ def read(offset: int | None, limit: int, action: int = 1) -> does.Read:
 
 def read_in(result: was.MoveResult) -> tuple[list[int], bool, int]:
     assert isinstance(result, was.Got)
-    return [decode(offset) for _, offset in result.items], result.is_complete, result.execution
+    return [decode(item.offset) for item in result.items], result.is_complete, result.execution
 
 
 def test_a_plan_is_the_next_action_or_the_end() -> None:

@@ -1,0 +1,1 @@
+"""Which times may still arrive where: propagation, exchange, and the tracker of a running pipeline."""
