@@ -14,6 +14,7 @@ from typing import NamedTuple
 import pyarrow as pa
 from examples import sales as example
 from tests.simulation import operators as ops
+from tests.simulation import timed
 from tests.simulation.operators import numbers
 
 import clew
@@ -27,6 +28,9 @@ from clew.verify.parts import HEALTHY, Parts
 SIZES = ("small", "tight", "middle", "large")
 """Tight is the small one with no room to spare."""
 POINTS_SMALL = 80
+LONG = ("idle", "timed-poison", "loop")
+"""Pipelines that have more points than that in their smallest size."""
+POINTS_LONG = 125
 
 ROOMY = Settings(
     window=64, commit_max=128, cache_max=128, read_max=16, backlog_max=256, pull_max=64, survey_every=64, tries=1
@@ -406,6 +410,9 @@ class Forgetful(Moves):
 MERGING = [1, 20, 2, 24, 5, 22, 40, 47, 44, 41, 60, 66, 63, 80, 90, 85, 93, 88, 96, 120, 121, 140]
 """Moments of clicks; 22, 44 and 63 each come between two sessions and merge them."""
 
+OUT_OF_ORDER = [[1, 3], [2], [12], [8], [25, 14], [3], [40], [37, 44], [30], [47]]
+"""Times of records that come out of order, some of them late."""
+
 PIPELINES: dict[str, Case] = {
     "linear": Case(lambda: linear(2, 2, has_all=False), lambda: linear(6, 4), lambda: linear(24, 4)),
     "fan-out": Case(lambda: fan_out(2, has_all=False), lambda: fan_out(6), lambda: fan_out(16)),
@@ -458,4 +465,42 @@ PIPELINES: dict[str, Case] = {
     "state": Case(
         lambda: state(3, 2, has_all=False), lambda: state(8, 2), lambda: state(30, 3), special=Parts(moves=Forgetful)
     ),
+    "windows": Case(
+        lambda: timed.windows([[1, 3], [9]], 2, has_all=False),
+        lambda: timed.windows(OUT_OF_ORDER[:6], 4),
+        lambda: timed.windows(OUT_OF_ORDER * 2, 4),
+    ),
+    "windows-once": Case(
+        lambda: timed.windows([[1], [9, 2]], 2, has_all=False, replayable=False),
+        lambda: timed.windows(OUT_OF_ORDER[:5], 4, replayable=False, actions=2),
+        lambda: timed.windows(OUT_OF_ORDER * 2, 4, replayable=False, actions=5),
+    ),
+    "join": Case(
+        lambda: timed.join([[1]], [[1], [7]], 4, has_all=False),
+        lambda: timed.join(OUT_OF_ORDER[:4], OUT_OF_ORDER[2:6], 4),
+        lambda: timed.join(OUT_OF_ORDER, OUT_OF_ORDER[2:7] * 3, 4),
+    ),
+    "idle": Case(
+        lambda: timed.join([[1], None, [9]], [[1], [8]], 4, has_all=False, idle_after_s=0.01),
+        lambda: timed.join([[1], None, None, [3], [20]], [[1], [8], None, [16]], 4, idle_after_s=0.15),
+        lambda: timed.join(
+            [[1], None, None, [3], [20], *[None] * 5, [40]], [*OUT_OF_ORDER, None, None, [60]], 4, idle_after_s=0.15
+        ),
+    ),
+    "holds": Case(
+        lambda: timed.holds([[1], [6]], has_all=False),
+        lambda: timed.holds(OUT_OF_ORDER[:5]),
+        lambda: timed.holds(OUT_OF_ORDER * 2),
+    ),
+    "timed-parallel": Case(
+        lambda: timed.windows([[2], [5]], 3, has_all=False),
+        lambda: timed.parallel([[2, 3], [9], [8]], 2),
+        lambda: timed.parallel(OUT_OF_ORDER, 3),
+    ),
+    "timed-poison": Case(
+        lambda: timed.poison([[1], [7]], [7], has_all=False),
+        lambda: timed.poison([[1], [2], [9], [3, 10]], [2]),
+        lambda: timed.poison(OUT_OF_ORDER, [8, 30]),
+    ),
+    "loop": Case(lambda: timed.small_loop(0), lambda: timed.small_loop(3), lambda: timed.loop(6, 3, 12)),
 }

@@ -14,7 +14,7 @@ import sys
 import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice, product
 from pathlib import Path
 from typing import Any
 
@@ -74,16 +74,8 @@ def runs(args: argparse.Namespace) -> Iterator[tuple[str, str, Iterable[Json]]]:
     yield "tracker", "trackers", records("trackers", 0, args.trackers)
     for name in names():
         seeds = args.generated if name == "generated" else args.seeds
-        yield (
-            "program",
-            name,
-            (
-                record
-                for seed in range(seeds)
-                for workers in args.workers
-                for record in records("programs", name, workers, seed)
-            ),
-        )
+        chosen = product(range(seeds), args.workers)
+        yield "program", name, chain.from_iterable(records("programs", name, workers, seed) for seed, workers in chosen)
 
 
 def tally(record: Json) -> Counter[str]:
@@ -145,7 +137,8 @@ def compare(args: argparse.Namespace, out: Path) -> int:
             for record in part:
                 totals[kind] += tally(record)
                 ran.add((record["workers"], record["seed"]))
-        totals[kind] += Counter(programs=1, runs=len(ran)) if kind == "program" else Counter(graphs=len(ran))
+        if kind == "program" and ran:
+            totals[kind] += Counter(programs=1, runs=len(ran))
     canary = out / "canary.json"
     write(canary, broken(cases))
     caught = deviation(canary)

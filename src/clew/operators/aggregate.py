@@ -40,8 +40,6 @@ class Partial:
     pending: list[pa.RecordBatch] = field(default_factory=list)
     count: int = 0
     """Of pending records."""
-    decimals: set[str] = field(default_factory=set)
-    """Sums of what were decimal numbers from the beginning."""
 
 
 class Aggregates(Gatherer):
@@ -49,7 +47,8 @@ class Aggregates(Gatherer):
 
     >>> totals = Aggregates({"total": ("amount", "sum"), "n": "count"}, ["item"])
     >>> kept = totals.begin()
-    >>> totals.add(kept, pa.record_batch({"item": ["a", "b", "a"], "amount": [1, 2, 3]}), "in", 1)
+    >>> batch = pa.record_batch({"item": ["a", "b", "a"], "amount": [1, 2, 3]})
+    >>> totals.add(kept, totals.prepared(batch, "in"), "in", 1)
     >>> totals.result([kept], None).to_pylist()
     [{'item': 'a', 'total': 4, 'n': 2}, {'item': 'b', 'total': 2, 'n': 1}]
     """
@@ -69,8 +68,8 @@ class Aggregates(Gatherer):
         """No records."""
         return Partial()
 
-    def add(self, kept: Partial, batch: pa.RecordBatch, port: str, turn: int) -> None:
-        """Adds records as rows of aggregates, each of one record."""
+    def prepared(self, batch: pa.RecordBatch, port: str) -> pa.RecordBatch:
+        """Rows of aggregates, each of one record."""
         names = [f"key {name}" for name in self.keys] or [_ALL]
         arrays = [batch.column(name) for name in self.keys] or [pa.repeat(True, batch.num_rows)]
         for column, how in self._parts:
@@ -78,11 +77,12 @@ class Aggregates(Gatherer):
             if column is None:
                 arrays.append(pa.repeat(1, batch.num_rows))
                 continue
-            array = batch.column(column)
-            if how == "sum" and pa.types.is_decimal(array.type):
-                kept.decimals.add(column)
-            arrays.append(_prepared(array, column, how))
-        kept.pending.append(pa.RecordBatch.from_arrays(arrays, names=names))
+            arrays.append(_prepared(batch.column(column), column, how))
+        return pa.RecordBatch.from_arrays(arrays, names=names)
+
+    def add(self, kept: Partial, batch: pa.RecordBatch, port: str, turn: int) -> None:
+        """Folds them when there are many."""
+        kept.pending.append(batch)
         kept.count += batch.num_rows
         size = 0 if kept.rows is None else kept.rows.num_rows
         if kept.count >= max(_ROWS, size) or len(kept.pending) >= max(_BATCHES, size // _BATCHES):
@@ -93,7 +93,6 @@ class Aggregates(Gatherer):
         whole = kept[0]
         for other in kept[1:]:
             whole.pending += [*(other.rows.to_batches() if other.rows is not None else ()), *other.pending]
-            whole.decimals |= other.decimals
         self._fold(whole)
         assert whole.rows is not None
         columns = {name: whole.rows[f"key {name}"] for name in self.keys}
@@ -130,7 +129,7 @@ def _prepared(array: pa.Array, column: str, how: str) -> pa.Array:
     if pa.types.is_floating(kind):
         return array.cast(pa.float64())
     if pa.types.is_decimal(kind):
-        return array.cast(pa.decimal128(38, kind.scale))
+        return array.cast(pa.decimal128(38, max(1, kind.scale)))  # So that sums of integers are known by their type.
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return (array.cast(pa.int8()) if pa.types.is_boolean(kind) else array).cast(_EXACT)
     raise MoveError(
@@ -146,7 +145,7 @@ def _finished(kept: Partial, column: str | None, how: str) -> pa.ChunkedArray:
         sums = _finished(kept, column, "sum")
         return pc.divide(sums.cast(pa.float64(), safe=False), kept.rows[f"count {column}"].cast(pa.float64()))
     found = kept.rows[f"{how} {column}"]
-    if how != "sum" or found.type != _EXACT or column in kept.decimals:
+    if how != "sum" or found.type != _EXACT:
         return found
     try:
         return found.cast(pa.int64())

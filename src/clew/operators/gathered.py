@@ -34,13 +34,17 @@ class Gatherer(ABC):
         """The columns that records on an input port must have."""
         return ()
 
+    def prepared(self, batch: pa.RecordBatch, port: str) -> pa.RecordBatch:
+        """The records of an event, row by row, as they are added."""
+        return batch
+
     @abstractmethod
     def begin(self) -> Any:
         """What is kept of no records."""
 
     @abstractmethod
     def add(self, kept: Any, batch: pa.RecordBatch, port: str, turn: int) -> None:
-        """Adds records; turns count up, through all Input Sets."""
+        """Adds prepared records; turns count up, through all Input Sets."""
 
     @abstractmethod
     def result(self, kept: Sequence[Any], ctx: Context) -> Any:
@@ -60,9 +64,8 @@ class Divided(NamedTuple):
     parts: Sequence[Any] = ()
     """What else is known of each part."""
 
-    def of(self, *parts: Any) -> pa.RecordBatch:
+    def of(self, batch: pa.RecordBatch, parts: Sequence[Any]) -> pa.RecordBatch:
         """The records of some parts, in their order in the event."""
-        batch = self.moments.batch
         slices = [self.rows.slice(*self.places[part]) for part in parts]
         if sum(map(len, slices)) == batch.num_rows:
             return batch
@@ -93,7 +96,7 @@ class Gathered(Operator):
     ) -> None:
         self.gatherer = gatherer
         self.inputs = tuple(gatherer.inputs)
-        columns: tuple[Any, ...] = (by,) * len(self.inputs) if isinstance(by, str) else tuple(by)
+        columns: tuple[Any, ...] = tuple(by) if isinstance(by, list | tuple) else (by,) * len(self.inputs)
         if len(columns) != len(self.inputs) or not all(isinstance(name, str) and name for name in columns):
             raise BuildError(
                 f"by={by!r} is to name the column of times of the input {' and '.join(self.inputs)}; expected a name"
@@ -150,7 +153,7 @@ class Gathered(Operator):
         self._kept: dict[Any, Kept] = {}
         self._late: dict[Any, tuple[pa.RecordBatch, Mapping[str, Any]]] = {}
         self._turn = 0
-        self._divided: tuple[Event, Divided] | None = None
+        self._last: tuple[Event, Divided, pa.RecordBatch] | None = None
 
     def assign(self, event: Event, ctx: Context) -> list[Hashable | Assigned]:
         """To the time windows of its records, and to a set of its own if late ones leave."""
@@ -159,7 +162,7 @@ class Gathered(Operator):
         for name in self.gatherer.columns(event.input):
             column_of(event, name, "by which it is gathered")
         check_time(event)
-        divided = self._divide(event)
+        divided, _ = self.divided(event)
         check_kind(event, divided.moments, self.by[event.input], ctx)
         assigned: list[Hashable | Assigned] = []
         if divided.moments.without:
@@ -178,7 +181,7 @@ class Gathered(Operator):
 
     def update(self, input_set: Any, event: Event, note: Any = None) -> None:
         """Adds the event's records of this time window."""
-        divided = self._divide(event)
+        divided, prepared = self.divided(event)
         if isinstance(input_set, tuple):
             attributes = dict(event.attributes)
             if len(self.inputs) > 1:
@@ -188,9 +191,9 @@ class Gathered(Operator):
         kept = self._kept.get(input_set)
         if kept is None:
             kept = self._kept[input_set] = self.begin(input_set, event, note)
-        parts = divided.of(*((input_set,) if note is None else note))
         self._turn += 1
-        self.gatherer.add(kept.content, parts, event.input, self._turn)
+        records = divided.of(prepared, (input_set,) if note is None else note)
+        self.gatherer.add(kept.content, records, event.input, self._turn)
 
     def ready(self, ctx: Context) -> Sequence[Sequence[Any]]:
         """Late records at once, and what is complete."""
@@ -219,17 +222,16 @@ class Gathered(Operator):
             ctx.uses(*group)
             yield from self.generate(group, ctx)
 
-    def _divide(self, event: Event) -> Divided:
-        """The same for all moves of an event, and after a crash."""
-        last = self._divided
-        if last is not None:
-            before, divided = last
-            if before.batch is event.batch and before.time == event.time and before.input == event.input:
-                return divided
+    def divided(self, event: Event) -> tuple[Divided, pa.RecordBatch]:
+        """The division of an event, and its records as prepared: once for all its moves, and again after a crash."""
+        if self._last is not None:
+            last, divided, prepared = self._last
+            if last.batch is event.batch and last.time == event.time and last.input == event.input:
+                return divided, prepared
         found = moments_of(event, self.by[event.input], drops_nulls=self.nulls == "drop")
-        divided = self.divide(event, found)
-        self._divided = event, divided
-        return divided
+        divided, prepared = self.divide(event, found), self.gatherer.prepared(found.batch, event.input)
+        self._last = event, divided, prepared
+        return divided, prepared
 
 
 def with_bounds(batch: pa.RecordBatch, start: int, end: int, kind: pa.DataType) -> pa.RecordBatch:

@@ -24,7 +24,7 @@ class Counts(Aggregates):
 
     >>> counts = Counts("item")
     >>> kept = counts.begin()
-    >>> counts.add(kept, pa.record_batch({"item": ["a", "b", "a"]}), "in", 1)
+    >>> counts.add(kept, counts.prepared(pa.record_batch({"item": ["a", "b", "a"]}), "in"), "in", 1)
     >>> counts.result([kept], None).to_pylist()
     [{'item': 'a', 'count': 2}, {'item': 'b', 'count': 1}]
     """

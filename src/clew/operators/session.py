@@ -122,7 +122,7 @@ class Sessions(Gathered):
 
     def begin(self, input_set: Any, event: Event, note: Any) -> Kept:
         """Its key is that of its parts."""
-        divided = self._divide(event)
+        divided, _ = self.divided(event)
         heapq.heappush(self._ends, (max(divided.parts[number].end for number in note), input_set))
         return Kept(self.gatherer.begin(), divided.moments.type, divided.parts[note[0]].key)
 

@@ -69,10 +69,13 @@ class Pairs(Gatherer):
         keys = pa.unify_schemas(
             [left.select(self.on).schema, right.select(self.on).schema], promote_options="permissive"
         )
+        nulls = [field.name for field in keys if pa.types.is_null(field.type)]
+        for name in nulls:  # Which Arrow does not join on.
+            keys = keys.set(keys.get_field_index(name), pa.field(name, pa.int8()))
         one, other = (_numbered(side.select(self.on).cast(keys), name) for side, name in ((left, LEFT), (right, RIGHT)))
         pairs = one.join(other, list(keys.names), join_type=_KINDS[self.how], use_threads=False)
         pairs = pairs.take(pc.sort_indices(pairs, [(_number(LEFT), "ascending"), (_number(RIGHT), "ascending")]))
-        chosen = {name: pairs[name] for name in self.on}
+        chosen = {name: pa.nulls(len(pairs)) if name in nulls else pairs[name] for name in self.on}
         others = self._renamed(left.schema.names, right.drop_columns(list(self.on)))
         for side, place in ((left.drop_columns(list(self.on)), LEFT), (others, RIGHT)):
             rows = pairs[_number(place)].combine_chunks()

@@ -71,7 +71,7 @@ class Windowed(Gathered):
     def begin(self, input_set: Any, event: Event, note: Any) -> Kept:
         """Nothing but its start is known."""
         heapq.heappush(self._starts, input_set)
-        return Kept(self.gatherer.begin(), self._divide(event).moments.type)
+        return Kept(self.gatherer.begin(), self.divided(event)[0].moments.type)
 
     def complete(self, ctx: Context) -> Sequence[Any] | None:
         """The first time window, if its last moment has passed on all inputs."""

@@ -118,8 +118,9 @@ class Tracker:
             new = old.join(frontier)
         else:
             new = old  # The order cannot say what both cover; a later frontier will be after both.
-        facts = [fact for fact in self._passed[location] if fact is not old and not fact.is_at_most(new)]
-        self._passed[location] = [*facts, new] if new is not old else [*facts, new, frontier]
+        latest = [new, frontier] if new is old else [new]
+        earlier = [fact for fact in self._passed[location] if fact is not old]
+        self._passed[location] = [fact for fact in earlier if not any(map(fact.is_at_most, latest))] + latest
         self._shown[location] = new
         if old is None or new.elements != old.elements:
             self._news[location] = None

@@ -1,13 +1,11 @@
 """Frontiers: the one tracker of a run, what it is told by replicas, and what each of them must be told of it.
 
 Invariant: whoever has joined was told, of every location that it cares about, the latest frontier that is known here,
-or will be with the next `advance`. It lives where all replicas can
-reach it, and knows nothing of hosts, links or clocks.
+or will be with the next `advance`. There is one of it in a run, and it knows nothing of hosts, links or clocks.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
 from typing import Any
 
 from clew.model.graph import Graph
@@ -45,10 +43,10 @@ class Frontiers:
             for replica in timed
         }
         """By replica: the locations whose frontiers it is told: its own input ports and those of its receivers."""
-        self._caring: defaultdict[str, list[str]] = defaultdict(list)
+        self._caring: dict[str, list[str]] = {}
         for member, locations in self.cares.items():
             for location in locations:
-                self._caring[location].append(member)
+                self._caring.setdefault(location, []).append(member)
         self._numbers: dict[str, tuple[int, int]] = {}
         self._joining: set[str] = set()
         self._sources = [str(replica) for replica in timed if graph.nodes[replica.operator].is_source]
@@ -65,10 +63,9 @@ class Frontiers:
         known = self._numbers.get(member, (0, 0))
         if number < known:
             return
-        counts: defaultdict[str, dict[Any, int]] = defaultdict(dict)
+        changes: dict[str, dict[Any, int]] = {}
         for (location, time), count in announcement.counts.items():
-            counts[location][time] = count
-        changes = {location: Changes(each) for location, each in counts.items()}
+            changes.setdefault(location, {})[time] = count
         if announcement.is_whole:
             passed = {where: Antichain(self.orders[where], times) for where, times in announcement.passed.items()}
             self.tracker.joined(member, number, changes, passed)
@@ -80,7 +77,7 @@ class Frontiers:
             self.tracker.changed(member, number, changes)
         self._numbers[member] = number
         if member in self._sources:
-            self._source_announced(member, announcement, changes.get(member, Changes()))
+            self._source_announced(member, announcement, Changes(changes.get(member, {})))
         self.is_new = True
 
     def _source_announced(self, source: str, announcement: does.Announce, held: Changes) -> None:
@@ -97,7 +94,7 @@ class Frontiers:
         for location, frontier in self.tracker.advance().items():
             if self.current.get(location) != frontier:
                 self.current[location] = frontier
-                for member in self._caring[location]:
+                for member in self._caring.get(location, ()):
                     told.setdefault(member, {})[location] = frontier.elements
         for member in self._joining:
             for location in self.cares[member]:

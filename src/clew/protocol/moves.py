@@ -24,6 +24,7 @@ from clew.protocol import effects as does
 from clew.protocol import inputs as was
 from clew.protocol.state import StateView
 from clew.times.antichain import Antichain, minimal
+from clew.times.everything import Everything
 
 
 class Surroundings(Protocol):
@@ -79,7 +80,10 @@ class MoveContext:
         self.reads: list[was.SideRead] = []
         self.keys: tuple[bytes, ...] | None = None
         self.time: Any = None
-        self.frontiers: Mapping[str, Antichain] = {}
+        is_timely = getattr(node.definition, "is_timely", False)
+        self.frontiers: Mapping[str, Antichain] = {
+            port: Everything(order) for port, order in (node.input_orders.items() if is_timely else ())
+        }
         self.holds: dict[bytes, Any] = {}
         self._counts: dict[str, int] = {}
         self.is_reading = False

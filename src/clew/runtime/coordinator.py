@@ -14,9 +14,9 @@ from typing import Any
 
 from clew.errors import BadFrame
 from clew.log.processes import Process, is_alive, is_here, is_stopped, ticks_used
+from clew.protocol.frontiers import Frontiers
 from clew.runtime import control
 from clew.runtime.control import Address, message
-from clew.runtime.frontiers import Frontiers
 from clew.runtime.groups import Group, Loss
 from clew.runtime.link import Link
 from clew.runtime.loop import Loop

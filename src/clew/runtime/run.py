@@ -17,9 +17,9 @@ from clew.log.contract import Store
 from clew.model.graph import Capture, Graph
 from clew.model.values import decode
 from clew.operators.collect import Collect, collected
+from clew.protocol.frontiers import Frontiers, frontiers_of
 from clew.runtime import preflight
 from clew.runtime.coordinator import Coordinator
-from clew.runtime.frontiers import Frontiers, frontiers_of
 from clew.runtime.groups import Group
 from clew.runtime.jobs import Jobs
 from clew.runtime.session import active_session, local_session

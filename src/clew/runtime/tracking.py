@@ -7,10 +7,14 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from clew.errors import ClewError
+from clew.protocol.frontiers import Frontiers
 from clew.runtime import control
-from clew.runtime.frontiers import Frontiers
 from clew.runtime.groups import Group
 from clew.runtime.loop import Loop
+from clew.runtime.pacing import Pacing
+
+ADVANCE_EVERY_S = 0.002
+"""When much is announced, frontiers are computed 500 times in a second at most."""
 
 
 class Tracking:
@@ -23,6 +27,7 @@ class Tracking:
         self._loop = loop
         self._groups = groups
         self._fail = fail
+        self._pacing = Pacing(ADVANCE_EVERY_S)
         self._is_called_back = False
 
     def heard(self, group: Group, said: dict[str, Any]) -> None:
@@ -37,9 +42,9 @@ class Tracking:
                 raise
             except Exception as error:
                 self._failed(error)
-        pause_s = self.frontiers.wait_s(time.monotonic())
-        if pause_s is not None and not self._is_called_back:
+        if self.frontiers.is_new and not self._is_called_back:
             self._is_called_back = True
+            pause_s = self._pacing.wait_s(time.monotonic())
             if pause_s:
                 self._loop.after(pause_s, self._advance)
             else:
@@ -52,8 +57,9 @@ class Tracking:
 
     def _advance(self) -> None:
         self._is_called_back = False
+        self._pacing.done(time.monotonic())
         try:
-            told = self.frontiers.advance(time.monotonic())
+            told = self.frontiers.advance()
         except Exception as error:
             self._failed(error)
             return

@@ -58,7 +58,11 @@ class Alone:
     def __init__(self, operator: Operator, *, seed: int = 0, now: float = 0.0, order: Order = INTEGERS) -> None:
         self._definition = operator
         self._operator = copy.deepcopy(operator)
-        self._pairs: list[tuple[Hashable, Event, tuple[Any, ...]]] = []
+        self._pairs: dict[int, tuple[Hashable, Event, tuple[Any, ...]]] = {}
+        """By order number; with the note, if there is one."""
+        self._sets: dict[Hashable, list[int]] = {}
+        """The order numbers of the pairs of each open Input Set."""
+        self._order_number = 0
         self._ids = dict.fromkeys(operator.inputs, 0)
         self._times: dict[Hashable, Any] = {}
         """By Input Set: the time that `assign` gave it."""
@@ -70,7 +74,7 @@ class Alone:
     @property
     def open_sets(self) -> list[Hashable]:
         """The Input Sets that were not generated yet, in the order in which they began."""
-        return list(dict.fromkeys(key for key, _, _ in self._pairs))
+        return list(self._sets)
 
     def send(
         self, records: Any, port: str | None = None, *, time: Any = None, attributes: Mapping[str, Any] = NO_ATTRIBUTES
@@ -93,7 +97,9 @@ class Alone:
             self._take_time(key, wanted)
             noted = () if note is None else (note,)
             self._operator.update(key, event, *noted)
-            self._pairs.append((key, event, noted))
+            self._order_number += 1
+            self._pairs[self._order_number] = key, event, noted
+            self._sets.setdefault(key, []).append(self._order_number)
         self.context.arriving = None
         return self._ready()
 
@@ -134,8 +140,9 @@ class Alone:
         self.context.restart()
         self._operator = copy.deepcopy(self._definition)
         self._operator.open(self.context)
-        self._pairs = [(decode(encode(key)), event, decode(encode(note))) for key, event, note in self._pairs]
-        for key, event, note in self._pairs:
+        for number, (key, event, note) in self._pairs.items():
+            self._pairs[number] = decode(encode(key)), event, decode(encode(note))
+        for key, event, note in self._pairs.values():
             self._operator.update(key, event, *note)
 
     def end(self) -> Outputs:
@@ -145,14 +152,14 @@ class Alone:
         keys = self.open_sets
         self._begin(keys)
         outputs += self._rows(self._operator.finish(keys, self.context))
-        self._pairs, self._times = [], {}
+        self._close(keys)
         return outputs
 
     def _ready(self) -> Outputs:
         outputs: Outputs = []
         while (group := next(iter(self._operator.ready(self.context)), None)) is not None:
             keys = list(group)
-            unknown = [key for key in keys if key not in self.open_sets]
+            unknown = [key for key in keys if key not in self._sets]
             if unknown:
                 raise MoveError(
                     f"ready() of {type(self._definition).__name__} named the Input Sets {unknown!r}, which are not "
@@ -160,10 +167,14 @@ class Alone:
                 )
             self._begin(keys)
             outputs += self._rows(self._operator.generate(keys, self.context))
-            self._pairs = [pair for pair in self._pairs if pair[0] not in keys]
-            for key in keys:
-                self._times.pop(key, None)
+            self._close(keys)
         return outputs
+
+    def _close(self, keys: list[Hashable]) -> None:
+        for key in keys:
+            self._times.pop(key, None)
+            for number in self._sets.pop(key):
+                del self._pairs[number]
 
     def _rows(self, yielded: Iterable[Yielded]) -> Outputs:
         outputs = Outputs()
@@ -203,8 +214,8 @@ class Alone:
         """The times that an Input Set holds."""
         if key in self._times:
             return (self._times[key],)
-        events = (event for one, event, _ in self._pairs if one == key and event.time is not None)
-        return minimal(self.context.order, map(self._arriving, events))
+        events = [self._pairs[number][1] for number in self._sets[key]]
+        return minimal(self.context.order, [self._arriving(event) for event in events if event.time is not None])
 
     def _show(self, time: Any) -> str:
         return self.context.order.show(time)

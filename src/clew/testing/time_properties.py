@@ -17,7 +17,7 @@ from typing import Any
 from clew.errors import BuildError, Violation
 from clew.testing.time_specifications import Specification
 from clew.times import Order
-from clew.times.algebra import DT, WM, Cyclic, TimedEvent, Logic, first_late, is_monotone, is_productive, produce
+from clew.times.algebra import DT, WM, Cyclic, Logic, TimedEvent, first_late, is_monotone, is_productive, produce
 
 SOUNDNESS = "soundness"
 COMPLETENESS = "completeness"
@@ -89,9 +89,7 @@ def check_time_properties(
     return counted
 
 
-def first_broken(
-    operator: Logic, specification: Specification, stream: Stream, *, patience: int = 3
-) -> Broken | None:
+def first_broken(operator: Logic, specification: Specification, stream: Stream, *, patience: int = 3) -> Broken | None:
     """The first of the four properties that this stream shows to be broken; None if it shows none.
 
     A finite stream is given to the operator with its end for the first three. For productivity it is made infinite:

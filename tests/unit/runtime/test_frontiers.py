@@ -18,7 +18,7 @@ from clew.runtime import control
 from clew.runtime.announcing import ANNOUNCE_EVERY_S, Announcing
 from clew.runtime.coordinator import Coordinator
 from clew.runtime.frames import HEADER, FrameReader
-from clew.runtime.frontiers import ADVANCE_EVERY_S, Frontiers, frontiers_of
+from clew.protocol.frontiers import Frontiers, frontiers_of
 from clew.runtime.groups import Group
 from clew.runtime.host import Host
 from clew.runtime.spec import HostSpec, LogPlace, Timing
@@ -61,7 +61,6 @@ class Stage:
 
     def __init__(self, *orders: Order) -> None:
         self.frontiers = Frontiers(*fan_in(*orders))
-        self.now = 0.0
         self.numbers = dict.fromkeys("abms", (1, 0))
 
     def says(self, member: str, counts: Mapping[tuple[str, Any], int], is_idle: bool = False) -> does.Announce:
@@ -79,13 +78,11 @@ class Stage:
             self.frontiers.announced(name, heard)
 
     def told(self) -> dict[str, was.Advanced]:
-        """What is told to whom, over the wire, as soon as it may be."""
-        pause_s = self.frontiers.wait_s(self.now)
-        if pause_s is None:
+        """What is told to whom, over the wire."""
+        if not self.frontiers.is_new:
             return {}
-        self.now += pause_s
-        told = self.frontiers.advance(self.now)
-        assert self.frontiers.wait_s(self.now) is None
+        told = self.frontiers.advance()
+        assert not self.frontiers.is_new
         return dict(control.read_advanced(read(control.advanced(told))))
 
     def begin(self, a: Any = 0, b: Any = 0) -> dict[str, was.Advanced]:
@@ -167,16 +164,14 @@ def test_times_keep_their_form_over_the_wire() -> None:
 # Pace
 
 
-def test_the_first_is_told_at_once_and_the_next_together(stage: Stage) -> None:
+def test_what_was_announced_by_then_is_told_together(stage: Stage) -> None:
     stage.begin()
-    stage.now += 1
     stage.hear("a", stage.says("a", {("a", 0): -1, ("a", 1): 1}))
-    assert stage.frontiers.wait_s(stage.now) == 0.0
-    stage.frontiers.advance(stage.now)
-    assert stage.frontiers.wait_s(stage.now) is None
+    assert stage.frontiers.is_new
+    stage.frontiers.advance()
+    assert not stage.frontiers.is_new
     stage.hear("a", stage.says("a", {("a", 1): -1, ("a", 2): 1}))
     stage.hear("a", stage.says("a", {("a", 2): -1, ("a", 3): 1}))
-    assert stage.frontiers.wait_s(stage.now) == pytest.approx(ADVANCE_EVERY_S)
     assert stage.told()["a"] == was.Advanced({"m.left": (3,)})
 
 

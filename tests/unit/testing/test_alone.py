@@ -121,3 +121,98 @@ def test_reads_are_answered_by_an_empty_outside_system() -> None:
     alone = Alone(Asking())
     alone.send([{"x": 1}])
     assert alone.send([{"x": 2}]) == [("out", [{"rates": 0, "backlog": 0}])]
+
+
+class Latest(Operator):
+    """The largest number seen, at the frontier; told how far it is, and holding what it will still say."""
+
+    inputs = ("in", "more")
+    is_timely = True
+
+    def open(self, ctx: Context) -> None:
+        self.events: dict[Any, Event] = {}
+
+    def assign(self, event: Event, ctx: Context) -> list[Any]:
+        ctx.count("seen")
+        wanted = event.rows[0].get("at")
+        return [event.rows[0]["x"] if wanted is None else Assigned(event.rows[0]["x"], time=wanted)]
+
+    def update(self, input_set: Any, event: Event, note: Any = None) -> None:
+        self.events[input_set] = event
+
+    def on_frontier(self, port: str, frontier: Any, ctx: Context) -> None:
+        ctx.state[port] = list(frontier)
+        if ctx.state.get("in") == [7]:
+            ctx.hold("seven", 7)
+
+    def ready(self, ctx: Context) -> list[list[Any]]:
+        over = [key for key, event in self.events.items() if ctx.frontier().passed(event.time)]
+        return [over] if over else []
+
+    def generate(self, input_sets: Any, ctx: Context) -> Iterator[tuple[str, Any]]:
+        for key in input_sets:
+            del self.events[key]
+        yield "out", [{"x": max(input_sets)}]
+        ctx.at(9)
+        yield "out", [{"x": -1}]
+
+
+def test_frontiers_are_told_and_hold_events_back() -> None:
+    alone = Alone(Latest())
+    assert not alone.context.frontier().passed(-1000)
+    alone.send([{"x": 1}], time=3)
+    alone.send([{"x": 2}], "more", time=2)
+    assert alone.advance(4, "in") == []
+    assert alone.context.state == {"in": [4]}
+    alone.restart()
+    assert alone.advance(4, "more") == [("out", [{"x": 2}]), ("out", [{"x": -1}])]
+    assert [(sent.rows[0]["x"], sent.time) for sent in alone.sent] == [(2, 2), (-1, 9)]
+    assert alone.context.counts == {"seen": 2}
+    assert alone.advance(None) == []
+    assert not alone.context.frontier()
+
+
+def test_events_and_frontiers_keep_to_the_rule() -> None:
+    alone = Alone(Latest())
+    alone.advance(5)
+    with pytest.raises(
+        MoveError, match=r"an event at 4 was sent on port 'in', which has moved on to Antichain\(\{5\}\)"
+    ):
+        alone.send([{"x": 1}], time=4)
+    with pytest.raises(MoveError, match=r"port 'in' would go back from Antichain\(\{5\}\) to Antichain\(\{4\}\)"):
+        alone.advance(4)
+
+
+def test_times_of_input_sets_keep_to_the_rule() -> None:
+    alone = Alone(Latest())
+    with pytest.raises(MoveError, match=r"gave the Input Set 1 the time 2, but its event is at 3"):
+        alone.send([{"x": 1, "at": 2}], time=3)
+    alone.send([{"x": 2, "at": 8}], time=3)
+    with pytest.raises(MoveError, match=r"gave the Input Set 2 the time 9, .* earlier ones gave it 8"):
+        alone.send([{"x": 2, "at": 9}], time=3)
+    alone.advance(4)
+    assert alone.sent[0].time == 8
+
+
+def test_only_what_is_held_can_be_held_or_said() -> None:
+    alone = Alone(Latest())
+    with pytest.raises(MoveError, match=r"ctx.hold was given the time 7, which is not at or after one that .*: none"):
+        alone.advance(7, "in")
+    late = Alone(Latest())
+    late.send([{"x": 1}], time=11)
+    with pytest.raises(MoveError, match=r"ctx.at was given the time 9, which is not at or after .*holds: 11"):
+        late.advance(None)
+
+
+def test_holds_outlive_a_restart() -> None:
+    class Holding(Latest):
+        def assign(self, event: Event, ctx: Context) -> list[Any]:
+            ctx.hold("a", event.time + 1)
+            ctx.hold("b", event.time + 2)
+            ctx.drop("b")
+            return []
+
+    alone = Alone(Holding())
+    alone.send([{"x": 1}], time=3)
+    alone.restart()
+    assert alone.context.holds == {"a": 4}

@@ -18,6 +18,7 @@ from clew.times.algebra import (
     incremental_batches,
     is_monotone,
     is_productive,
+    path_histogram,
     produce,
 )
 
@@ -98,6 +99,12 @@ def test_figure_6_each_collection_counts_once() -> None:
     expected += [DT("t4", counted("acd"))]
     came = list(produce(histogram(FIGURE_1B), STREAM_1))
     assert between_watermarks(came) == between_watermarks(expected)
+
+
+def test_the_other_meaning_counts_shared_predecessors_for_each_path() -> None:
+    came = {event.time: event.data for event in produce(path_histogram(FIGURE_1B), STREAM_1) if isinstance(event, DT)}
+    assert came["t5"] == came["t2"] + came["t3"] + counted("ac") == counted("aaaabc")
+    assert came["t4"] == counted("acd")
 
 
 def test_figure_8_the_two_histograms_differ_on_a_stream_that_is_not_monotone() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from itertools import count, islice
 from typing import Any
 
 import pytest
 
 from clew.errors import BuildError, MoveError
-from clew.times import Changes, Disjoint, Integers, Order, Poset, Product
+from clew.times import Changes, Disjoint, EventTime, Integers, Order, Poset, Product
 from clew.times.algebra import (
     DT,
     WM,
@@ -17,11 +18,11 @@ from clew.times.algebra import (
     Batch,
     Bulk,
     Cyclic,
-    TimedEvent,
     Flatten,
     Incremental,
-    Map,
     Logic,
+    Map,
+    TimedEvent,
     TotalHistogram,
     Union,
     first_late,
@@ -91,6 +92,13 @@ def test_only_operators_can_be_composed() -> None:
 def test_times_are_taken_as_their_order_writes_them() -> None:
     plane = Product(Z, Z)
     assert list(produce(Batch(plane), [DT([1, 2], "a"), WM([1, 2])])) == [DT((1, 2), (((1, 2), "a"),)), WM((1, 2))]
+
+
+def test_moments_may_be_given_as_datetimes() -> None:
+    noon = datetime(2025, 2, 25, 12, tzinfo=UTC)
+    order = EventTime()
+    came = list(produce(TotalHistogram(order), [DT(noon, "a"), WM(noon)]))
+    assert came == [DT(order.check(noon), Changes({"a": 1})), WM(order.check(noon))]
 
 
 def test_an_endless_stream_is_read_no_further_than_needed() -> None:

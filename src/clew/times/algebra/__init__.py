@@ -3,10 +3,10 @@
 from clew.times.algebra.accumulated import Accumulated
 from clew.times.algebra.batch import Batch
 from clew.times.algebra.bulk import Bulk
-from clew.times.algebra.histogram import CountUpTo, TotalHistogram, histogram
+from clew.times.algebra.histogram import CountEachPath, CountUpTo, TotalHistogram, histogram, path_histogram
 from clew.times.algebra.incremental import Incremental, incremental_batches
 from clew.times.algebra.join import JoinAt, join
-from clew.times.algebra.logic import Composed, Machine, Logic, Skip, produce
+from clew.times.algebra.logic import Composed, Logic, Machine, Skip, produce
 from clew.times.algebra.mapping import Flatten, Map
 from clew.times.algebra.predicates import (
     Late,
@@ -27,17 +27,18 @@ __all__ = [
     "Batch",
     "Bulk",
     "Composed",
+    "CountEachPath",
     "CountUpTo",
     "Cyclic",
-    "TimedEvent",
     "Flatten",
     "Incremental",
     "JoinAt",
     "Late",
+    "Logic",
     "Machine",
     "Map",
-    "Logic",
     "Skip",
+    "TimedEvent",
     "TotalHistogram",
     "Unfinished",
     "Union",
@@ -49,5 +50,6 @@ __all__ = [
     "is_monotone",
     "is_productive",
     "join",
+    "path_histogram",
     "produce",
 ]

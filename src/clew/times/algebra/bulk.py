@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clew.times.algebra.logic import Machine, Logic
+from clew.times.algebra.logic import Logic, Machine
 
 
 @dataclass(frozen=True)

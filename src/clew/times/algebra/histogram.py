@@ -2,7 +2,8 @@
 
 `histogram` is right in every partial order: each collection at or before t counts once for t, also if several paths
 lead there. It keeps all data and counts again for each time: in a partial order any of them may be needed once more.
-`TotalHistogram` does the same in a total order, on monotone streams, with one running histogram.
+`TotalHistogram` does the same in a total order, on monotone streams, with one running histogram. `path_histogram` is
+the other meaning that the seed mentions: what is below t counts once for each path that leads up from it to t.
 """
 
 from __future__ import annotations
@@ -15,17 +16,16 @@ from typing import Any
 from clew.errors import BuildError
 from clew.times.algebra.accumulated import Accumulated
 from clew.times.algebra.incremental import incremental_batches, last_occurrences
-from clew.times.algebra.logic import Machine, Logic
+from clew.times.algebra.logic import Logic, Machine
 from clew.times.algebra.mapping import Map
 from clew.times.algebra.shelf import Shelf
 from clew.times.algebra.stream import DT, WM, TimedEvent, no_event
+from clew.times.antichain import maximal
 from clew.times.changes import Changes
 from clew.times.order import Order, Poset
 
 
-def histogram(
-    order: Order, waiting: Sequence[tuple[Any, Any]] = (), before: Sequence[tuple[Any, Any]] = ()
-) -> Logic:
+def histogram(order: Order, waiting: Sequence[tuple[Any, Any]] = (), before: Sequence[tuple[Any, Any]] = ()) -> Logic:
     """The incremental histogram in any order: batch, incremental, and a count of what is at or before each time.
 
     >>> from clew.times.algebra.logic import produce
@@ -52,6 +52,39 @@ class CountUpTo:
             if self.order.leq(time, bound):
                 counts.update(found.counts_at(time))
         return Changes(counts)
+
+
+def path_histogram(
+    order: Order, waiting: Sequence[tuple[Any, Any]] = (), before: Sequence[tuple[Any, Any]] = ()
+) -> Logic:
+    """The histogram that adds to the data of a time the histograms of all times directly before it."""
+    return incremental_batches(order, waiting, before) >> Map(CountEachPath(order))
+
+
+@dataclass(frozen=True)
+class CountEachPath:
+    """The function from a time and pairs (time, data) to the sum of its data and of what is so for times before it.
+
+    >>> from clew.times.order import Poset
+    >>> diamond = Poset("olrt", ["ol", "or", "lt", "rt"])
+    >>> CountEachPath(diamond)("t", [("o", "a"), ("l", "b"), ("r", "c"), ("t", "d")])
+    Changes({'d': 1, 'b': 1, 'a': 2, 'c': 1})
+    """
+
+    order: Order
+
+    def __call__(self, bound: Any, pairs: Sequence[tuple[Any, Any]]) -> Changes:
+        found = pairs if isinstance(pairs, Accumulated) else Accumulated(pairs)
+        below = [time for time in found.times() if self.order.leq(time, bound)]
+        # Along the order: a time with fewer others before it comes first.
+        below.sort(key=lambda time: sum(self.order.leq(other, time) for other in below))
+        histograms: dict[Any, Changes] = {}
+        for time in dict.fromkeys((*below, bound)):
+            total = Changes(found.counts_at(time))
+            for direct in maximal(self.order, [other for other in histograms if self.order.less(other, time)]):
+                total = total + histograms[direct]
+            histograms[time] = total
+        return histograms[bound]
 
 
 @dataclass(frozen=True)

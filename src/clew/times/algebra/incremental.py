@@ -8,7 +8,7 @@ from typing import Any
 
 from clew.times.algebra.accumulated import Accumulated
 from clew.times.algebra.batch import Batch
-from clew.times.algebra.logic import Machine, Logic
+from clew.times.algebra.logic import Logic, Machine
 from clew.times.algebra.stream import DT, WM, TimedEvent, no_event
 from clew.times.order import Order
 

@@ -1,6 +1,6 @@
 """Operators on streams as state machines, what they produce, their composition and skipping (section 3 of the seed).
 
-An `Logic` is a description that never changes; `begin()` gives a machine, which has the state. A machine takes one
+A `Logic` describes an operator and never changes; `begin()` gives a machine, which has the state. A machine takes one
 item at a time with `step`, which gives the items that come out, and is asked for its `exit` once, when the input ends.
 """
 

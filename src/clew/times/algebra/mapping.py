@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from clew.times.algebra.logic import Machine, Logic
+from clew.times.algebra.logic import Logic, Machine
 from clew.times.algebra.stream import DT, WM, TimedEvent, no_event
 
 

@@ -13,7 +13,8 @@ neither in the integers nor component by component, and where times stand still 
 pairs of places in P and C there is one question, for which n >= 0 `t + n·s <= w` (or `t <= w + n·s`) holds, and
 `when_at_most` answers it exactly. Where one of the two can only come in a later repetition, n starts at 1. Unrolling
 would have to go as far as the first n of a span, which is as large as the times in the stream are far apart: no fixed
-number of repetitions is enough. With s = 0 every span starts at 0 or is empty, so two repetitions would be.
+number of repetitions is enough. With s = 0 every span starts at 0 or is empty, so two repetitions would be. Of several
+marks only maximal ones are asked about: the span of a smaller mark lies within that of a greater one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, TypeAlias
 
 from clew.errors import MoveError
 from clew.times.algebra.steps import backwards, when_at_most
-from clew.times.algebra.stream import DT, WM, Cyclic, TimedEvent, no_event
+from clew.times.algebra.stream import DT, WM, Cyclic, TimedEvent, no_event, shifted
 from clew.times.order import Order
 
 Stream: TypeAlias = Iterable[TimedEvent] | Cyclic
@@ -103,30 +104,25 @@ def first_unfinished(order: Order, stream: Stream) -> Unfinished | None:
     if not isinstance(stream, Cyclic) or stream.is_finite:
         return None
     back = backwards(stream.shift)
-    cycle_marks = [(index, event.time) for index, event in enumerate(stream.cycle) if isinstance(event, WM)]
+    every = _Past(order, [event.time for event in stream.cycle if isinstance(event, WM)])
 
-    def completed_in_cycle(time: Any, after: int) -> bool:
-        """Whether `time <= mark + n·shift` for some n, at least 1 for marks up to the place `after` of the cycle."""
-        for index, mark in cycle_marks:
-            span = when_at_most(order, time, back, mark)
-            if span is not None and span.first_from(1 if index <= after else 0) is not None:
-                return True
-        return False
+    def is_completed(time: Any, later: _Past, least: int) -> bool:
+        """Whether `time <= mark` for a later mark, or `time <= mark + n·shift` for one of the cycle and n >= least."""
+        if any(order.leq(time, mark) for mark in later.marks):
+            return True
+        spans = (when_at_most(order, time, back, mark) for mark in every.marks)
+        return any(span is not None and span.first_from(least) is not None for span in spans)
 
-    marks: list[Any] = []
-    unfinished = None
-    for at in range(len(stream.prefix) - 1, -1, -1):
-        event = stream.prefix[at]
-        if isinstance(event, WM):
-            marks.append(event.time)
-        elif not any(order.leq(event.time, mark) for mark in marks) and not completed_in_cycle(event.time, -1):
-            unfinished = Unfinished(at, event)
-    if unfinished is not None:
-        return unfinished
-    for index, event in enumerate(stream.cycle):
-        if isinstance(event, DT) and not completed_in_cycle(event.time, index):
-            return Unfinished(len(stream.prefix) + index, event)
-    return None
+    found: Unfinished | None = None
+    for events, start, least in ((stream.cycle, len(stream.prefix), 1), (stream.prefix, 0, 0)):
+        later = _Past(order, ())
+        for at in range(len(events) - 1, -1, -1):
+            event = events[at]
+            if isinstance(event, WM):
+                later.add(event.time, at)
+            elif not is_completed(event.time, later, least):
+                found = Unfinished(start + at, event)
+    return found
 
 
 def guarded(order: Order, stream: Iterable[TimedEvent], seen: Iterable[Any] = ()) -> Iterator[TimedEvent]:
@@ -151,12 +147,12 @@ class _Past:
         self.order = order
         self.marks: dict[Any, int] = {}
         for time in seen:
-            self._add(time, -1)
+            self.add(time, -1)
 
     def step(self, at: int, event: TimedEvent) -> Late | None:
         match event:
             case WM(time):
-                self._add(time, at)
+                self.add(time, at)
             case DT(time, _):
                 for mark, mark_at in self.marks.items():
                     if self.order.leq(time, mark):
@@ -165,7 +161,7 @@ class _Past:
                 raise no_event(event, f"a stream, at its place {at},")
         return None
 
-    def _add(self, time: Any, at: int) -> None:
+    def add(self, time: Any, at: int) -> None:
         leq = self.order.leq
         if any(leq(time, mark) for mark in self.marks):
             return
@@ -183,25 +179,23 @@ def _first_late_of(past: _Past, events: Iterable[TimedEvent]) -> Late | None:
 
 def _first_late_in_cycle(order: Order, stream: Cyclic, past: _Past) -> Late | None:
     start, length = len(stream.prefix), len(stream.cycle)
+    every = _Past(order, ())
+    for index, event in enumerate(stream.cycle):
+        if isinstance(event, WM):
+            every.add(event.time, start + index)
     first: Late | None = None
     for index, event in enumerate(stream.cycle):
-        if not isinstance(event, DT):
+        if isinstance(event, WM):
+            past.add(event.time, start + index)
             continue
-        # The repetition in which this item is late for a mark of the past, or for one of repetition 0 of the cycle.
-        suspects = [(mark, mark_at, 0) for mark, mark_at in past.marks.items()]
-        suspects += [
-            (mark.time, start + mark_index, 0 if mark_index < index else 1)
-            for mark_index, mark in enumerate(stream.cycle)
-            if isinstance(mark, WM)
-        ]
-        for mark_time, mark_at, least in suspects:
-            span = when_at_most(order, event.time, stream.shift, mark_time)
-            repetition = None if span is None else span.first_from(least)
-            if repetition is None:
-                continue
-            at = start + repetition * length + index
-            if first is None or at < first.at:
-                item = stream.repeated(index, repetition)
-                assert isinstance(item, DT)
-                first = Late(at, item, mark_at, WM(mark_time))
+        # In which repetition is this item late for a mark before it, or, in a later one, for any mark of the cycle?
+        for marks, least in ((past.marks, 0), (every.marks, 1)):
+            for mark, mark_at in marks.items():
+                span = when_at_most(order, event.time, stream.shift, mark)
+                repetition = None if span is None else span.first_from(least)
+                if repetition is None:
+                    continue
+                at = start + repetition * length + index
+                if first is None or at < first.at:
+                    first = Late(at, DT(shifted(event.time, stream.shift, repetition), event.data), mark_at, WM(mark))
     return first

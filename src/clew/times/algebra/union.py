@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.errors import MoveError
-from clew.times.algebra.logic import Machine, Logic
+from clew.times.algebra.logic import Logic, Machine
 from clew.times.algebra.shelf import Shelf
 from clew.times.algebra.stream import DT, WM, TimedEvent, no_event
 from clew.times.antichain import maximal

@@ -17,7 +17,6 @@ from clew.times import (
     Product,
     Summary,
     Table,
-    Time,
 )
 from clew.verify.vectors.report import BadVectors
 
@@ -84,11 +83,6 @@ def plain(value: Any) -> Any:
         case list() | tuple():
             return [plain(part) for part in value]
     return value
-
-
-def times_of(order: Order, times: Iterable[Any]) -> tuple[Time, ...]:
-    """Times as the file lists them."""
-    return tuple(order.check(time) for time in times)
 
 
 def _number(count: Any) -> int:

@@ -41,8 +41,10 @@ def _protocol(name: str, case: Any) -> Replay:
 def _invalid(name: str, case: Any) -> Replay:
     try:
         run = ProtocolRun(case) if "initial_caps" in case else PropagationRun(case)
-    except BuildError:  # The graph itself is refused.
-        return lambda: None
+    except BadVectors as error:
+        if not isinstance(error.__cause__, BuildError):
+            raise
+        return lambda: None  # The graph itself is refused.
     steps = case["steps"]
     if not steps:
         raise BadVectors("steps: there is no step to refuse")

@@ -92,16 +92,15 @@ class PropagationRun(Run):
         raise BadVectors(f'{step!r} is no step; expected {{"op": "PR"}} or {{"op": "CM", "loc", "t", "n"}}')
 
     def read_expected(self, entry: Mapping[str, Any]) -> list[Comparison]:
-        comparisons = self._frontiers(entry["frontiers"], self.propagation)
+        comparisons: list[Comparison] = []
         if "pointstamps" in entry:
             given = entry["pointstamps"]
             self._know(given)
             for location in self.topology.locations:
                 counts = changes_of(self.order, given.get(location, ()))
-                comparisons.append(
-                    (f"pointstamps of {location}", counts, partial(self.propagation.pointstamps, location))
-                )
-        return comparisons
+                came = partial(self.propagation.pointstamps, location)
+                comparisons.append((f"pointstamps of {location}", counts, came))
+        return comparisons + self._frontiers(entry["frontiers"], self.propagation)
 
     def _propagate(self) -> None:
         self.propagation.propagate()
@@ -139,10 +138,10 @@ class ProtocolRun(Run):
 
     def read_expected(self, entry: Mapping[str, Any]) -> list[Comparison]:
         worker = self.system.workers[entry["worker"]]
-        comparisons = self._frontiers(entry["frontiers"], worker.propagation)
+        comparisons: list[Comparison] = []
         if "glob" in entry:
             comparisons.append(("glob", self._counts(entry["glob"]), lambda: worker.view))
-        return comparisons
+        return comparisons + self._frontiers(entry["frontiers"], worker.propagation)
 
     def read_final(self, case: Mapping[str, Any]) -> list[Comparison]:
         comparisons: list[Comparison] = []

@@ -20,7 +20,7 @@ pub const ALL: &[Program] = &[
     program("iterate-limited", "a loop that every record leaves after three rounds", iterate_limited),
     program("nested-loops", "a loop inside a loop", nested_loops),
     program("two-cycles", "two cycles in one scope that advance different coordinates", two_cycles),
-    program("search", "breadth-first search over edges that arrive in batches", search),
+    program("search", "breadth-first search over a small graph, from several starts", search),
     program("loop-notified", "notifications inside a loop", loop_notified),
 ];
 
