@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -52,7 +53,8 @@ def build(jobs: int) -> None:
     if fetched.returncode:
         raise Skipped(f"cargo could not fetch the crates of {HERE / 'Cargo.lock'}:\n{fetched.stderr.strip()}")
     command = [cargo, "build", "--release", "--locked", "--offline", "--quiet", f"-j{jobs}"]
-    subprocess.run(command, cwd=HERE, check=True, timeout=BUILD_TIMEOUT_S)
+    if subprocess.run(command, cwd=HERE, timeout=BUILD_TIMEOUT_S).returncode:
+        raise SystemExit("timely: the build failed, see above; Timely needs Rust 1.86 or newer (`rustup update`)")
 
 
 def records(*arguments: str | int) -> Iterator[Json]:
@@ -173,7 +175,7 @@ def main(arguments: list[str] | None = None) -> int:
     except Skipped as reason:
         print(f"timely: {'cannot run' if args.require else 'skipped'}: {reason}")
         return 1 if args.require else 0
-    return compare(args, OUT)
+    return compare(args, Path(os.path.relpath(OUT)))
 
 
 if __name__ == "__main__":

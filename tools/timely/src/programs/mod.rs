@@ -38,7 +38,7 @@ pub fn all() -> impl Iterator<Item = &'static Program> {
 pub fn run(name: &str, workers: usize, seed: u64) -> Vec<String> {
     let program = all().find(|program| program.name == name);
     let program = program.unwrap_or_else(|| panic!("no program is called {name:?}: `clew-timely list` names them"));
-    let mode = if seed.is_multiple_of(2) { ProgressMode::Demand } else { ProgressMode::Eager };
+    let mode = if seed & 1 == 0 { ProgressMode::Demand } else { ProgressMode::Eager };
     let communication = match workers {
         1 => CommunicationConfig::Thread,
         _ => CommunicationConfig::Process(workers),
