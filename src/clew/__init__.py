@@ -23,6 +23,7 @@ from clew.model.event import Event
 from clew.model.operator import Assigned, Context, Operator
 from clew.model.source import Source
 from clew.model.stamps import Stamped, Stamps, event_time, numbered
+from clew.operators.windows import session, sliding, tumbling
 from clew.pipeline import Pipeline, Stream
 
 __version__ = "0.1.0.dev0"
@@ -63,5 +64,8 @@ __all__ = [
     "postgres_query",
     "rate",
     "read_stream",
+    "session",
+    "sliding",
     "sqlite",
+    "tumbling",
 ]

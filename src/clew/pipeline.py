@@ -253,8 +253,8 @@ class Stream(Sugar):
         pipeline = self.pipeline
         entered = self.operator(f"{name}-enter", EnterLoop())
         again = pipeline.operator(f"{name}-again", Again(rounds_max))
-        made = body(entered, again)
-        if not (isinstance(made, tuple) and len(made) == 2 and all(isinstance(each, Stream) for each in made)):
+        made: Any = body(entered, again)
+        if not isinstance(made, tuple) or len(made) != 2 or not all(isinstance(each, Stream) for each in made):
             raise BuildError(
                 f"the body of loop {name!r} returned {made!r}; expected a pair of streams: what goes round again, and "
                 f"what leaves the loop."

@@ -481,10 +481,10 @@ PIPELINES: dict[str, Case] = {
         lambda: timed.join(OUT_OF_ORDER, OUT_OF_ORDER[2:7] * 3, 4),
     ),
     "idle": Case(
-        lambda: timed.join([[1], None, [9]], [[1], [8]], 4, has_all=False, idle_after_s=0.01),
-        lambda: timed.join([[1], None, None, [3], [20]], [[1], [8], None, [16]], 4, idle_after_s=0.15),
+        lambda: timed.join([None, None, [9]], [[8], None, None], 4, has_all=False, idle_after_s=0.02),
+        lambda: timed.join([[1], None, None, [3], [20]], [[1], [8], None, None, None, [16]], 4, idle_after_s=0.05),
         lambda: timed.join(
-            [[1], None, None, [3], [20], *[None] * 5, [40]], [*OUT_OF_ORDER, None, None, [60]], 4, idle_after_s=0.15
+            [[1], None, None, [3], [20], *[None] * 5, [40]], [*OUT_OF_ORDER, None, None, [60]], 4, idle_after_s=0.05
         ),
     ),
     "holds": Case(

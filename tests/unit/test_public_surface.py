@@ -20,6 +20,8 @@ PUBLIC = [
     "Pipeline",
     "ReadConnection",
     "Source",
+    "Stamped",
+    "Stamps",
     "Stream",
     "Violation",
     "WriteAction",
@@ -28,18 +30,23 @@ PUBLIC = [
     "call",
     "csv",
     "dataframe",
+    "event_time",
     "files",
     "frame_writer",
     "from_callable",
     "generator",
     "jsonl",
+    "numbered",
     "parquet",
     "postgres",
     "postgres_lookup",
     "postgres_query",
     "rate",
     "read_stream",
+    "session",
+    "sliding",
     "sqlite",
+    "tumbling",
 ]
 
 
@@ -64,4 +71,16 @@ def test_the_version_is_the_one_of_the_package() -> None:
 def test_testing_has_a_surface_of_its_own() -> None:
     import clew.testing
 
-    assert clew.testing.__all__ == ["Alone", "Crash", "Outside", "Result", "run", "scripted", "verify"]
+    assert clew.testing.__all__ == [
+        "Alone",
+        "Crash",
+        "Outside",
+        "Result",
+        "Specification",
+        "check_time_properties",
+        "monotone_streams",
+        "random_streams",
+        "run",
+        "scripted",
+        "verify",
+    ]

@@ -419,7 +419,6 @@ class Moves:
         self.ctx.choices()
         return got
 
-
     def _stamp(
         self, batch: pa.RecordBatch, held: tuple[Any, ...]
     ) -> tuple[tuple[Stamped, ...] | None, tuple[Any, ...]]:

@@ -52,7 +52,7 @@ class SourceKernel(ReplicaKernel):
         self.stamps = node.stamps
         self.stamped: tuple[Any, ...] = ()
         """The times that will be held once all that was read has become events."""
-        self.heard_at: float | None = None
+        self.heard_at = 0.0
         """When the source had something for the last time, or began."""
         self.others: tuple[Any, ...] | None = None
         """What the sources that are not idle hold."""
@@ -260,13 +260,28 @@ class SourceKernel(ReplicaKernel):
         """Whether the source has anything; if not for long enough, it holds back what others have left no longer."""
         if self.stamps is None or self.stamps.idle_after_s is None:
             return
-        if given.items or given.is_complete or self.heard_at is None:
+        if given.items or given.is_complete:
             self.heard_at = given.now
-        is_idle = given.now - self.heard_at >= self.stamps.idle_after_s
-        if is_idle != self.is_idle:
-            self.is_idle = is_idle
+        self._look_idle(given.now, effects)
+
+    def on_ticked(self, given: was.Ticked, effects: list[Effect]) -> None:
+        """A source that waits for something to read may have waited long enough."""
+        super().on_ticked(given, effects)
+        if self.poll_at is not None and self.stamps is not None and self.stamps.idle_after_s is not None:
+            self._look_idle(self.now, effects)
+            if self.now < self.poll_at:
+                self._set_alarm(self.poll_at, effects)
+
+    def _look_idle(self, now: float, effects: list[Effect]) -> None:
+        assert self.stamps is not None
+        assert self.stamps.idle_after_s is not None
+        idle_at = self.heard_at + self.stamps.idle_after_s
+        if (now >= idle_at) != self.is_idle:
+            self.is_idle = now >= idle_at
             self.others = None
-            effects.append(does.Announce((self.incarnation, self.commits), {}, is_idle=is_idle))
+            effects.append(does.Announce((self.incarnation, self.commits), {}, is_idle=self.is_idle))
+        if not self.is_idle:
+            self._set_alarm(idle_at, effects)
         self._follow(effects)
 
     def on_advanced(self, given: was.Advanced, effects: list[Effect]) -> None:

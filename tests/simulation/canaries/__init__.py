@@ -14,6 +14,7 @@ from tests.simulation.canaries import (
     sending,
     sources,
     stores,
+    timing,
     triggering,
     writing,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "sending",
     "sources",
     "stores",
+    "timing",
     "triggering",
     "writing",
 ]

@@ -7,6 +7,7 @@ from typing import Any
 
 from clew.log.memory import MemoryReplicaLog, MemoryStore, Rows
 from clew.model.names import Replica
+from clew.protocol.capabilities import Capabilities
 from clew.protocol.inbound import InChannel
 from clew.protocol.logio import OperatorKernel
 from clew.protocol.moves import Moves
@@ -28,6 +29,8 @@ def exchange(parts: Parts, part: type) -> Parts:
         return replace(parts, store=lambda graph: _StoreOf(part, parts.store(graph)))
     if issubclass(part, OutPort | Writer | InChannel):
         return replace(parts, operator=_kernel_with(parts.operator, part), source=_kernel_with(parts.source, part))
+    if issubclass(part, Capabilities):
+        return replace(parts, operator=_timed_with(parts.operator, part), source=_timed_with(parts.source, part))
     raise TypeError(f"{part.__name__} is no part of the simulated world")
 
 
@@ -43,6 +46,20 @@ def _kernel_with(kernel: type[Any], part: type[Any]) -> type[Any]:
                 self.writers = {name: part(name, writer.kind, writer.settings) for name, writer in self.writers.items()}
             elif issubclass(self.__class__, OperatorKernel):
                 self.inputs = {channel: part(channel, each.is_held) for channel, each in self.inputs.items()}
+
+    Exchanged.__name__ = f"{kernel.__name__}With{part.__name__}"
+    return Exchanged
+
+
+def _timed_with(kernel: type[Any], part: type[Capabilities]) -> type[Any]:
+    """The kernel with its books of times exchanged."""
+
+    class Exchanged(kernel):  # type: ignore[misc]
+        def __init__(self, node: Any, replica: Any, *given: Any) -> None:
+            super().__init__(node, replica, *given)
+            if self.times is not None:
+                outbound = [channel.channel for port in self.ports.values() for channel in port.channels]
+                self.times = part(node, replica, getattr(self, "inputs", ()), outbound)
 
     Exchanged.__name__ = f"{kernel.__name__}With{part.__name__}"
     return Exchanged

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from tests.simulation import timed
 from tests.simulation.canaries.exchange import exchange
 from tests.simulation.canaries.operators import Dice, Hours, Look, Orders, Pairs, Quiet, Sorted, Windows, numbers
 from tests.simulation.operators import KeyCounts, Poisoned, keyed
@@ -217,3 +218,24 @@ def leaky() -> clew.Pipeline:
     pipeline = clew.Pipeline("leaky")
     pipeline.source("numbers", scripted(numbers(5))).write("report", Outside("report").writer())
     return pipeline
+
+
+@habitat()
+def moments() -> clew.Pipeline:
+    """Windows of time behind an operator that passes events on, and more windows behind them."""
+    pipeline = clew.Pipeline("moments")
+    stream = timed.source(pipeline, "moments", [[1], [6], [3]], late_by=2)
+    stream.operator("windows", timed.Windows(2)).operator("larger", timed.Windows(4))
+    return pipeline
+
+
+@habitat()
+def two_moments() -> clew.Pipeline:
+    """Two sources, one of which is idle for a while."""
+    return timed.join([[1], None, None, [5]], [[1], [8]], 4, has_all=False, idle_after_s=0.05)
+
+
+@habitat()
+def loops() -> clew.Pipeline:
+    """A number that goes round twice."""
+    return timed.small_loop(2)

@@ -30,11 +30,11 @@ class EmitsBeforeStored(SourceKernel):
 
     def _got_once(self, action: ReadAction, given: was.Got) -> None:
         super()._got_once(action, given)
-        for batch, _ in given.items:
-            self._output(batch, given.now)
+        for item in given.items:
+            self._output(item.batch, given.now)
 
     def on_effect_fetched(self, given: was.EffectFetched, effects: list[Effect]) -> None:
-        emitted, self._output = self._output, lambda batch, created: None  # type: ignore[method-assign]
+        emitted, self._output = self._output, lambda *given: None  # type: ignore[method-assign,assignment]
         super().on_effect_fetched(given, effects)
         self._output = emitted  # type: ignore[method-assign]
 

@@ -184,7 +184,7 @@ def sessions_of(script: Script, gap: int, key: str | None = "item") -> tuple[lis
 
 
 def law(
-    strategy: st.SearchStrategy[Any], check: Callable[[Any], None], examples: int = 1500, *, is_canary: bool = False
+    strategy: st.SearchStrategy[Any], check: Callable[[Any], None], examples: int = 40, *, is_canary: bool = False
 ) -> Callable[[], None]:
     """A check on random scripts, as a function to call; a failure of a canary need not be made small."""
 
