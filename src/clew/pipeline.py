@@ -253,15 +253,15 @@ class Stream(Sugar):
         pipeline = self.pipeline
         entered = self.operator(f"{name}-enter", EnterLoop())
         again = pipeline.operator(f"{name}-again", Again(rounds_max))
-        made: Any = body(entered, again)
-        if not isinstance(made, tuple) or len(made) != 2 or not all(isinstance(each, Stream) for each in made):
+        try:
+            round_again, out = body(entered, again)
+            pipeline.connect(round_again, f"{name}-again.in")
+            return out.operator(f"{name}-leave", LeaveLoop())
+        except (TypeError, ValueError, AttributeError) as error:
             raise BuildError(
-                f"the body of loop {name!r} returned {made!r}; expected a pair of streams: what goes round again, and "
-                f"what leaves the loop."
-            )
-        round_again, out = made
-        pipeline.connect(round_again, f"{name}-again.in")
-        return out.operator(f"{name}-leave", LeaveLoop())
+                f"the body of loop {name!r} did not return a pair of streams: {error}. Return what goes round again, "
+                f"and what leaves the loop."
+            ) from error
 
     def __getitem__(self, port: str) -> Stream:
         check_output(f"stream {self}[{port!r}]", self.pipeline._node(self.name), port)

@@ -63,7 +63,7 @@ class EventTimes(Stamps):
         (watermark,) = held
         if not batch.num_rows:
             return (Stamped(batch, watermark),), held
-        times = integers_of(self._of(batch), f"column {self.column!r}, from which the source's times come,")
+        times = self._times(batch)
         bounds = pc.min_max(times)
         first, last = bounds["min"].as_py(), bounds["max"].as_py()
         stamped = []
@@ -78,6 +78,16 @@ class EventTimes(Stamps):
 
     def _down(self, time: int) -> int:
         return time - time % self.resolution
+
+    def _times(self, batch: pa.RecordBatch) -> pa.Array:
+        column = self._of(batch)
+        if pa.types.is_integer(column.type) == isinstance(self.order, EventTime):
+            found, say = ("whole numbers", "pass") if pa.types.is_integer(column.type) else ("moments", "leave out")
+            raise MoveError(
+                f"column {self.column!r}, from which the source's times come, holds {found} ({column.type}); expected "
+                f"the other kind. In event_time(), {say} whole_numbers=True, or name another column."
+            )
+        return integers_of(column, f"column {self.column!r}, from which the source's times come,")
 
     def _of(self, batch: pa.RecordBatch) -> pa.Array:
         place = batch.schema.get_field_index(self.column)

@@ -108,9 +108,7 @@ class Tracker:
     def _pass(self, location: Location, frontier: Antichain) -> None:
         """The times that this frontier does not cover are over at this location, for ever."""
         old = self._shown.get(location)
-        if old is None:
-            new = frontier
-        elif old.is_at_most(frontier):
+        if old is None or old.is_at_most(frontier):
             new = frontier
         elif frontier.is_at_most(old):
             return

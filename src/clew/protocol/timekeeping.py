@@ -49,13 +49,13 @@ class Timekeeping(ReplicaKernel):
                 return True
             return self._refuse(
                 f"assign() gave the Input Set {decode(key)!r} the time {show(wanted)}, but it has "
-                f"{_shown(times.order, held)} from an earlier event. Give the same time with all events of an Input Set.",
+                f"{_shown(times.order, held)} from an earlier event. Give all events of an Input Set the same time.",
                 effects,
             )
         if not times.order.leq(arriving, wanted):
             return self._refuse(
-                f"assign() gave the Input Set {decode(key)!r} the time {show(wanted)}, which is not at or after the time "
-                f"{show(arriving)} of its event. Give it a later one.",
+                f"assign() gave the Input Set {decode(key)!r} the time {show(wanted)}, which is not at or after the "
+                f"time {show(arriving)} of its event. Give it a later one.",
                 effects,
             )
         times.hold(serial, (wanted,))

@@ -23,9 +23,9 @@ from clew.model.operator import Assigned
 from clew.model.values import decode, encode, encode_key
 from clew.protocol import decisions as did
 from clew.protocol.inputs import Choices
-from clew.verify.archive import Archive, Shelf
 from clew.times.antichain import Antichain
 from clew.times.everything import Everything
+from clew.verify.archive import Archive, Shelf
 from clew.verify.brief import brief
 from clew.verify.moments import Moments
 from clew.verify.outside import Outside

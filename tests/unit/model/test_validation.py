@@ -25,8 +25,8 @@ from clew.model.event import Event
 from clew.model.graph import Capture, Graph, Scope
 from clew.model.names import Channel, Replica
 from clew.model.operator import Context, Operator
-from clew.model.validation import build_graph
 from clew.model.stamps import numbered
+from clew.model.validation import build_graph
 from clew.pipeline import Pipeline
 from clew.testing import Outside, scripted
 from clew.times import IDENTITY, Add

@@ -13,12 +13,12 @@ from clew.model.names import Channel, Replica
 from clew.progress.topology import Topology
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
+from clew.protocol.frontiers import Frontiers, frontiers_of
 from clew.protocol.settings import DEFAULT
 from clew.runtime import control
 from clew.runtime.announcing import ANNOUNCE_EVERY_S, Announcing
 from clew.runtime.coordinator import Coordinator
 from clew.runtime.frames import HEADER, FrameReader
-from clew.protocol.frontiers import Frontiers, frontiers_of
 from clew.runtime.groups import Group
 from clew.runtime.host import Host
 from clew.runtime.spec import HostSpec, LogPlace, Timing
