@@ -86,7 +86,7 @@ def test_a_join_goes_on_without_an_input_that_is_silent(spark: SparkSession, tmp
     """Also while both are idle, what comes after is not late: no frontier jumps ahead of what was seen."""
     run = timed_pipelines.quiet(tmp_path, ends).run(spark, log=tmp_path / "log", blocking=False, tuning=BRISK)
     with Watch(run) as watch:
-        for stage in range(1, timed_pipelines.STAGES):
+        for stage in range(1, timed_pipelines.STAGES + 1):
             expected = timed_pipelines.quiet_expected(ends, stage)
             watch.until(
                 f"all pairs of stage {stage} are there",
@@ -116,7 +116,9 @@ def test_a_replica_without_input_holds_nothing_back(spark: SparkSession, tmp_pat
         watch.until("all that is over is reported", lambda: rows_in(database, "counts") == expected)
         cursors = watch.run.store.reader().rows(Replica("counts", 1)).cursors
         assert [number for number, _, _ in cursors.values()] in ([], [0]), "it was to have no input"
-        assert watch.run.status()["frontiers"]["counts/1.in"] == [str(last)]
+        watch.until(
+            "the frontier is at the last record", lambda: watch.status()["frontiers"]["counts/1.in"] == [str(last)]
+        )
         pipelines.gate_of(tmp_path).touch()
         run = watch.finish()
     assert rows_in(database, "counts") == timed_pipelines.lopsided_expected(count)

@@ -185,37 +185,30 @@ PER_STAGE = 40
 
 
 class Staged(clew.Source):
-    """Events at a steady pace, each of a stage, which begins when its gate is open; the first one has none."""
+    """Stages of events, each of which begins when its gate is open; it ends with the last gate."""
 
     poll_s = 0.02
 
     def __init__(self, stages: Sequence[tuple[Path | None, Sequence[Sequence[Row]]]]) -> None:
         self.gates = [gate and str(gate) for gate, events in stages for _ in events]
         self.events = [rows for _, events in stages for rows in events]
+        self.end = stages[-1][0] and str(stages[-1][0])
 
     def read(self, action: Any, offset: Any) -> Iterator[tuple[Sequence[Row], int] | None]:
         for number in range(offset or 0, len(self.events)):
-            gate = self.gates[number]
-            while gate is not None and not os.path.exists(gate):
-                yield None
-            yield None  # So that it is not through before the others have begun.
+            yield from self.waits(self.gates[number])
             yield self.events[number], number + 1
-        last = self.gates[-1]
-        while last is not None and not os.path.exists(last):
+        yield from self.waits(self.end)
+
+    def waits(self, gate: str | None) -> Iterator[None]:
+        while gate is not None and not os.path.exists(gate):
             yield None
 
 
-def left_rows(stage: int) -> list[list[Row]]:
-    """Records of a stage, at every 100: the last one begins a time window."""
-    return [[{"ts": ts, "key": ts % 7, "left": ts}] for ts in _moments(stage)]
-
-
-def right_rows(stage: int) -> list[list[Row]]:
-    return [[{"ts": ts, "key": ts % 7, "right": ts}] for ts in _moments(stage)]
-
-
-def _moments(stage: int) -> range:
-    return range(100 * PER_STAGE * stage, 100 * PER_STAGE * (stage + 1) + 1, 100)
+def staged_rows(stage: int, side: str) -> list[list[Row]]:
+    """Records of a stage, one at every 100; the last begins a time window, so that those before it are over."""
+    moments = range(100 * PER_STAGE * stage, 100 * PER_STAGE * (stage + 1) + 1, 100)
+    return [[{"ts": ts, "key": ts % 7, side: ts}] for ts in moments]
 
 
 def stage_gate(directory: Path, stage: int) -> Path:
@@ -223,36 +216,41 @@ def stage_gate(directory: Path, stage: int) -> Path:
 
 
 def quiet(directory: Path, ends: bool) -> clew.Pipeline:
-    """A join whose right side has nothing after its first stage: it ends, or is idle until the last one."""
-    gates = [None, *(stage_gate(directory, stage) for stage in range(1, STAGES))]
-    left = Staged([(gates[stage], left_rows(stage)) for stage in range(STAGES)])
-    right = Staged([(None, right_rows(0)), *([] if ends else [(gates[-1], right_rows(STAGES - 1))])])
+    """A join whose right side has nothing after its first stage: it ends, or is idle until the left side has ended."""
+    gates = [None, *(stage_gate(directory, stage) for stage in range(1, STAGES + 1))]
+    left = Staged([*((gates[stage], staged_rows(stage, "left")) for stage in range(STAGES)), (gates[-1], [])])
+    more = [] if ends else [(gates[-1], staged_rows(STAGES, "right"))]
+    right = Staged([(None, staged_rows(0, "right")), *more])
     idle_after_s = None if ends else 0.2
     pipeline = clew.Pipeline("quiet")
     lefts = pipeline.source("left", left, times=times(0, idle_after_s))
     rights = pipeline.source("right", right, times=times(0, idle_after_s))
-    pairs = lefts.join("pairs", rights, on="key", within=tumbling(SIZE), how="left")
-    both = pairs.map(lambda row: {"left": row["left"], "right": row.get("right")}, "both", rows=True)
+    pairs = lefts.join("pairs", rights, on="key", within=tumbling(SIZE), how="full")
+    both = pairs.map(lambda row: {"left": row.get("left"), "right": row.get("right")}, "both", rows=True)
     both.write("report", clew.sqlite(directory / "quiet.db", "pairs", create=True))
     return pipeline
 
 
-def quiet_expected(ends: bool, stages: int = STAGES) -> list[tuple[int, int | None]]:
+def quiet_expected(ends: bool, stages: int | None = None) -> Rows:
     """Pairs of all stages, or of those time windows that are over after so many of them."""
-    rights: dict[int, list[Row]] = defaultdict(list)
-    for stage in (0,) if ends else (0, STAGES - 1):
-        for (row,) in right_rows(stage):
-            rights[row["ts"] // SIZE].append(row)
-    pairs: list[tuple[int, int | None]] = []
-    for stage in range(STAGES):
-        for (row,) in left_rows(stage):
-            if stages == STAGES or row["ts"] // SIZE * SIZE < _moments(stages).start:
-                found = [other["right"] for other in rights[row["ts"] // SIZE] if other["key"] == row["key"]]
-                pairs += [(row["left"], right) for right in found or [None]]
+    windows: dict[int, dict[str, list[Row]]] = defaultdict(lambda: {"left": [], "right": []})
+    for side, those in (("left", range(STAGES)), ("right", (0,) if ends else (0, STAGES))):
+        for row in (row for stage in those for (row,) in staged_rows(stage, side)):
+            windows[row["ts"] // SIZE * SIZE][side].append(row)
+    pairs: Rows = []
+    for start, sides in windows.items():
+        if stages is None or start < 100 * PER_STAGE * stages:
+            for one, other in (("left", "right"), ("right", "left")):
+                for row in sides[one]:
+                    found = [each[other] for each in sides[other] if each["key"] == row["key"]]
+                    if one == "left":
+                        pairs += [(row["left"], each) for each in found or [None]]
+                    elif not found:
+                        pairs.append((None, row["right"]))
     return sorted(pairs, key=_nulls_first)
 
 
-def quiet_found(directory: Path) -> list[tuple[int, int | None]]:
+def quiet_found(directory: Path) -> Rows:
     return rows_in(directory / "quiet.db", "pairs")
 
 

@@ -109,6 +109,8 @@ def _operator(graph: Graph, node: Node, groups: list[Group]) -> dict[str, Any]:
             }
             for name, connection in node.writes.items()
         ],
+        "times": None if node.stamps is None else str(node.stamps),
+        "is_timely": bool(getattr(node.definition, "is_timely", False)),
         "captures_lineage": sorted(node.capture.outputs),
         "sets_aside_what_always_fails": node.dead_letters,
         "others_go_on_while_it_is_down": not is_in_driver,
@@ -185,6 +187,10 @@ def _guarantees(operator: dict[str, Any]) -> list[str]:
     for write in operator["writes"]:
         assumed = f"; assumes that {write['assumes']}" if write["assumes"] else ""
         lines.append(f"writes {write['connection']} ({write['kind']}), {write['guarantee']}{assumed}")
+    if operator["times"]:
+        lines.append(f"its events have {operator['times']}")
+    if operator["is_timely"]:
+        lines.append("works by time: it is told which times may still arrive, and goes on with the same after a crash")
     if operator["sets_aside_what_always_fails"]:
         lines.append("an input that always fails goes to its port `dead`")
     if not operator["others_go_on_while_it_is_down"]:

@@ -171,7 +171,8 @@ class Graph:
         }
 
     def describe(self) -> dict[str, Any]:
-        """What makes two pipelines the same for a log: names, replicas, ports and connections; no code."""
+        """What makes two pipelines the same for a log: names, replicas, ports, connections and times; no code."""
+        times = {node.name: repr(node.order) for node in self.nodes.values() if node.stamps is not None}
         return {
             "pipeline": self.name,
             "operators": {
@@ -193,6 +194,7 @@ class Graph:
                 for node in self.nodes.values()
                 if node.capture.is_on
             },
+            **({"times": times} if times else {}),
         }
 
 

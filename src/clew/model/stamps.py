@@ -42,6 +42,9 @@ class Stamps:
         """The events that the records become, each at or after a time that is held, and the times held from then on."""
         raise NotImplementedError
 
+    def __str__(self) -> str:
+        return f"times of {self.order}, by {type(self).__name__}"
+
 
 class EventTimes(Stamps):
     """Times from a column: an event is at its earliest record, and the source waits for records that come late.
@@ -76,6 +79,10 @@ class EventTimes(Stamps):
             stamped.append(Stamped(batch, max(watermark, self._down(first))))
         return stamped, (max(watermark, self._down(last - self.late_by)),)
 
+    def __str__(self) -> str:
+        late_by = self.late_by if not isinstance(self.order, EventTime) else f"{self.late_by / 1e6:g} s"
+        return f"times from column {self.column!r}, records up to {late_by} late"
+
     def _down(self, time: int) -> int:
         return time - time % self.resolution
 
@@ -109,6 +116,9 @@ class Numbered(Stamps):
         """At the number that is held; from then on the next."""
         (number,) = held
         return (Stamped(batch, number),), (number + 1,)
+
+    def __str__(self) -> str:
+        return "times 0, 1, 2 ..., one for each event"
 
 
 def event_time(

@@ -28,6 +28,8 @@ _SESSION = struct.Struct(">QQQ")
 """Two numbers of a session and a cursor or id."""
 _EVENT = struct.Struct(">QQQQ")
 """Session, id, schema: 32 bytes, so that the records behind them stay aligned."""
+_ALIGNED = 16
+"""Records begin at multiples of this, as Arrow's computations want it."""
 _ACK = struct.Struct(">QQQIQ")
 """Session, assigned, pressure, floor of released; the ranges above it follow as msgpack."""
 _HELLO = struct.Struct(">Q")
@@ -55,8 +57,9 @@ class Outgoing:
         if event.time is None and not event.attributes:
             return b"".join((before, HEADER.pack(len(head) + len(body), EVENT), head, body))
         extra = _extra(event)
-        size = len(head) + _NUMBER.size + len(extra) + len(body)
-        return b"".join((before, HEADER.pack(size, RICH_EVENT), head, _NUMBER.pack(len(extra)), extra, body))
+        begin = _body_begin(len(extra))
+        rich = b"".join((head, _NUMBER.pack(len(extra)), extra)).ljust(begin, b"\0")
+        return b"".join((before, HEADER.pack(begin + len(body), RICH_EVENT), rich, body))
 
     def _schema(self, schema: pa.Schema) -> tuple[bytes, int]:
         buffer = schema.serialize()
@@ -129,7 +132,7 @@ class Incoming:
         begin = _EVENT.size + _NUMBER.size
         (length,) = _NUMBER.unpack_from(payload, _EVENT.size)
         time, attributes = _read_extra(payload[begin : begin + length])
-        return self._received(payload, begin + length, time, attributes)
+        return self._received(payload, _body_begin(length), time, attributes)
 
     def _received(self, payload: bytes, begin: int, time: Any, attributes: Mapping[str, Any]) -> was.Received:
         incarnation, number, id, schema = _EVENT.unpack_from(payload)
@@ -159,6 +162,11 @@ class Incoming:
 
     def _hello(self, payload: bytes) -> was.Greeted:
         return was.Greeted(self.channel, *_HELLO.unpack(payload))
+
+
+def _body_begin(extra: int) -> int:
+    """Where the records of an event begin, behind its head and so many bytes of time and attributes."""
+    return -(-(_EVENT.size + _NUMBER.size + extra) // _ALIGNED) * _ALIGNED
 
 
 def _extra(event: Event) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -62,6 +63,15 @@ class Result:
         replicas, name = self._place(f"{operator}.{DEAD}", outputs=True)
         found = (output.event for replica in replicas for output in self._world.archive[replica].outputs[name])
         return [(event.rows, dict(event.attributes)) for event in found if not event.is_end]
+
+    def counts(self, operator: str) -> dict[str, int]:
+        """What an operator or source has counted with `ctx.count`, and late records of a source."""
+        found: Counter[str] = Counter()
+        for replica in self._graph.replicas_named(operator):
+            for name, number in self._world.archive[replica].counters.items():
+                if name.startswith("count:"):
+                    found[name.removeprefix("count:")] += number
+        return dict(found)
 
     def _place(self, port: str, outputs: bool) -> tuple[tuple[Replica, ...], str]:
         operator, _, name = port.partition(".")
