@@ -7,7 +7,7 @@ BIN    := .venv/bin
 STAMP  := .venv/.clew-installed
 
 .DEFAULT_GOAL := help
-.PHONY: help setup system test demo soak bench lint types format clean
+.PHONY: help setup system test demo soak bench timely lint types format clean
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' Makefile
@@ -36,6 +36,9 @@ bench: setup ## The measurements in bench/; each prints JSON lines.
 	@set -e; for script in $(sort $(wildcard bench/*.py)); do \
 	  echo "bench: $$script" >&2; $(BIN)/python "$$script"; done
 
+timely: setup ## Compare propagation with real Timely Dataflow (needs cargo; skips without).
+	@$(BIN)/python -m tools.timely.compare
+
 lint: setup ## Style: ruff check and ruff format --check.
 	@echo "lint: ruff"
 	@$(BIN)/ruff check .
@@ -50,5 +53,5 @@ format: setup ## Rewrite the sources in the house format.
 	@$(BIN)/ruff format .
 
 clean: ## Remove .venv and everything that tools left behind.
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist spark-warehouse metastore_db derby.log
-	find src tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis build dist spark-warehouse metastore_db derby.log tools/timely/target
+	find src tests tools -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -44,7 +44,10 @@ def rows_of(page: str) -> list[Row]:
 
 
 def missing(row: Row) -> list[str]:
-    """What a row that is `here` names and is not there. A path may go on with `::` and a name defined in the file."""
+    """What a row that is `here` names and is not there. A path may go on with `::` and a name defined in the file.
+
+    Code that begins with `tools/` is beside the package, not in it.
+    """
     found = []
     for column, folder in FOLDERS.items():
         paths = re.findall(r"`([^`]+)`", getattr(row, column))
@@ -52,9 +55,11 @@ def missing(row: Row) -> list[str]:
             found.append(f"line {row.line}: {row.item}: no {column} named")
         for path in paths:
             file, _, name = path.partition("::")
-            if not (folder / file).is_file():
-                found.append(f"line {row.line}: {row.item}: no file {file} in {folder.relative_to(ROOT)}")
-            elif name and name not in defined((folder / file).read_text(encoding="utf-8")):
+            is_tool = column == "code" and file.startswith("tools/")
+            at, where = (ROOT, "the checkout") if is_tool else (folder, str(folder.relative_to(ROOT)))
+            if not (at / file).is_file():
+                found.append(f"line {row.line}: {row.item}: no file {file} in {where}")
+            elif name and name not in defined((at / file).read_text(encoding="utf-8")):
                 found.append(f"line {row.line}: {row.item}: {file} defines no {name}")
     return found
 
@@ -143,3 +148,8 @@ def test_the_check_sees_a_name_that_is_not_defined() -> None:
     line = "| Event | 2.1 | `model/event.py::Event.same` | `unit/test_traceability.py::test_nothing` | here |\n"
     (row,) = rows_of(HEAD + line)
     assert missing(row) == ["line 5: Event: unit/test_traceability.py defines no test_nothing"]
+
+
+def test_the_check_sees_tools_that_are_missing() -> None:
+    (row,) = rows_of(HEAD + "| Comparison | 8.1 | `tools/nowhere.py` | `unit/test_traceability.py` | here |\n")
+    assert missing(row) == ["line 5: Comparison: no file tools/nowhere.py in the checkout"]
