@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.simulation import operators as ops
+from tests.simulation import timed
 from tests.simulation.operators import numbers
 
 import clew
@@ -33,6 +34,7 @@ class From(NamedTuple):
     events: int
     actions: int = 1
     is_replayable: bool = True
+    is_timed: bool = False
 
 
 class Step(NamedTuple):
@@ -79,6 +81,8 @@ STEPS: dict[str, Callable[[Step, Writers], clew.Operator]] = {
     "noted": lambda step, writer: ops.Noted(step.size),
     "histogram": lambda step, writer: ops.Histogram(step.size),
     "end": lambda step, writer: ops.Terminal(),
+    "windows": lambda step, writer: timed.EventWindows(step.size + 1),
+    "both-windows": lambda step, writer: timed.EventWindows(step.size + 1, ("one", "two")),
 }
 
 
@@ -88,9 +92,12 @@ def build(plan: Plan) -> Graph:
     streams: list[clew.Stream] = []
     for number, each in enumerate(plan.sources, 1):
         source = scripted(numbers(each.events, first=number * 10), actions=each.actions, replayable=each.is_replayable)
-        streams.append(pipeline.source(f"source{number}", source))
+        times = clew.event_time("x", late_by=1, whole_numbers=True) if each.is_timed else None
+        streams.append(pipeline.source(f"source{number}", source, times))
     for number, step in enumerate(plan.steps, 1):
         outside = Outside("shared" if step.write == "conditional" and number % 2 else f"outside{number}")
+        if step.kind.endswith("windows") and not all(each.is_timed for each in plan.sources):
+            step = step._replace(kind="double")
         operator = STEPS[step.kind](step, lambda outside=outside, step=step: outside.writer(step.write))
         inputs = {
             port: streams[place % len(streams)] for port, place in zip(operator.inputs, step.inputs, strict=False)
@@ -132,7 +139,7 @@ def explained(plan: Plan, report: Report) -> str:
     return f'{report.violation}\n  replay: .venv/bin/python -c "{code}"'
 
 
-sources = st.builds(From, st.integers(0, 5), st.integers(1, 3), st.booleans())
+sources = st.builds(From, st.integers(0, 5), st.integers(1, 3), st.booleans(), st.booleans())
 steps = st.builds(
     Step,
     st.sampled_from(sorted(STEPS)),

@@ -480,6 +480,11 @@ PIPELINES: dict[str, Case] = {
         lambda: timed.join(OUT_OF_ORDER[:4], OUT_OF_ORDER[2:6], 4),
         lambda: timed.join(OUT_OF_ORDER, OUT_OF_ORDER[2:7] * 3, 4),
     ),
+    "aligned": Case(
+        lambda: timed.join([[1], [6]], [[5]], 4, has_all=False, ahead_by=2),
+        lambda: timed.join(OUT_OF_ORDER[:5], [[1], [9], None, [30]], 4, ahead_by=5, idle_after_s=0.05),
+        lambda: timed.join(OUT_OF_ORDER, OUT_OF_ORDER[2:7] * 3, 4, ahead_by=5),
+    ),
     "idle": Case(
         lambda: timed.join([None, None, [9]], [[8], None, None], 4, has_all=False, idle_after_s=0.02),
         lambda: timed.join([[1], None, None, [3], [20]], [[1], [8], None, None, None, [16]], 4, idle_after_s=0.05),

@@ -31,10 +31,11 @@ def source(
     moments: Moments,
     late_by: int = 4,
     idle_after_s: float | None = None,
+    ahead_by: int | None = None,
     **options: Any,
 ) -> clew.Stream:
     """A source of records with whole numbers as times."""
-    times = clew.event_time("t", late_by=late_by, whole_numbers=True, idle_after_s=idle_after_s)
+    times = clew.event_time("t", late_by=late_by, whole_numbers=True, idle_after_s=idle_after_s, ahead_by=ahead_by)
     return pipeline.source(name, scripted(script(moments), **options), times=times)
 
 
@@ -75,6 +76,35 @@ class Windows(clew.Operator):
             counts = {port: len(sides.get(port, ())) for port in self.inputs}
             if len(counts) == 1 or all(counts.values()):
                 yield "out", row(t=start, **{f"from_{port}": count for port, count in counts.items()})
+
+
+class EventWindows(clew.Operator):
+    """Counts events by their own times, whatever is in them."""
+
+    is_timely = True
+
+    def __init__(self, size: int, inputs: Sequence[str] = ("in",)) -> None:
+        self.size = size
+        self.inputs = inputs
+
+    def open(self, ctx: clew.Context) -> None:
+        self.counts: dict[int, int] = {}
+
+    def assign(self, event: clew.Event, ctx: clew.Context) -> list[clew.Assigned]:
+        if ctx.frontier(event.input).passed(event.time):
+            raise Fault(f"{event} has the time {event.time}, which {ctx.frontier(event.input)} had passed")
+        start = event.time - event.time % self.size
+        return [clew.Assigned(start, None, start + self.size - 1)]
+
+    def update(self, start: int, event: clew.Event, note: Any = None) -> None:
+        self.counts[start] = self.counts.get(start, 0) + 1
+
+    def ready(self, ctx: clew.Context) -> Iterable[Sequence[int]]:
+        return [[start] for start in sorted(self.counts) if ctx.frontier().passed(start + self.size - 1)]
+
+    def generate(self, starts: Sequence[int], ctx: clew.Context) -> Outputs:
+        for start in starts:
+            yield "out", row(x=self.counts.pop(start), start=start)
 
 
 class Running(clew.Operator):

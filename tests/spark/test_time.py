@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from bench import timed_data, timed_million
 from tests.spark import pipelines, timed_pipelines
 from tests.spark.harness import BRISK, Watch
 from tests.spark.timed_pipelines import rows_in
@@ -123,3 +124,20 @@ def test_a_replica_without_input_holds_nothing_back(spark: SparkSession, tmp_pat
         run = watch.finish()
     assert rows_in(database, "counts") == timed_pipelines.lopsided_expected(count)
     assert_nothing_can_come(run)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("case", ["join", "histogram"])
+def test_a_million_records_as_a_batch_job_has_them(spark: SparkSession, tmp_path: Path, case: str) -> None:
+    """Two processes are killed; the answers are compared inside. What is kept is what is open, not all there was."""
+    records = 1_000_000
+    spark.conf.set("spark.sql.shuffle.partitions", "4")
+    try:
+        found = timed_million.measured(spark, tmp_path, case, records)
+    finally:
+        spark.conf.unset("spark.sql.shuffle.partitions")
+    print(found)
+    seconds = records / timed_data.PER_SECOND / (2 if case == "join" else 1)
+    windows = [most for what, most in found["most"].items() if what.startswith("open windows")]
+    assert windows
+    assert max(windows) < seconds / timed_data.WINDOW_S / 2

@@ -102,7 +102,7 @@ def test_only_timely_operators_have_frontiers() -> None:
     rules = Rules(generate=lambda ctx: ctx.frontier())
     rules.is_timely = False
     timed.source(pipeline, "moments", [[5]]).operator("rules", rules)
-    with pytest.raises(Violation, match="asks for a frontier, but it is told none. Set is_timely = True"):
+    with pytest.raises(Violation, match=r"asks for a frontier, but it is told none. Set is_timely = True"):
         run(pipeline)
 
 

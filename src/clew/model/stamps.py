@@ -37,10 +37,16 @@ class Stamps:
     """The times that are held before anything was read: none of what the source will send is before all of them."""
     idle_after_s: float | None = None
     """After so long without anything to read, the source holds back no longer what other sources have left behind."""
+    waits_for_others: bool = False
+    """Whether the source is told what the others hold, and reads nothing while it `is_ahead` of them."""
 
     def stamp(self, batch: pa.RecordBatch, held: tuple[Any, ...]) -> tuple[Sequence[Stamped], tuple[Any, ...]]:
         """The events that the records become, each at or after a time that is held, and the times held from then on."""
         raise NotImplementedError
+
+    def is_ahead(self, held: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+        """Whether a source that holds these times is too far ahead of others, which hold those."""
+        return False
 
     def __str__(self) -> str:
         return f"times of {self.order}, by {type(self).__name__}"
@@ -53,13 +59,23 @@ class EventTimes(Stamps):
     the resolution, so that events close to each other share one.
     """
 
-    def __init__(self, column: str, late_by: int, resolution: int, order: Order, idle_after_s: float | None) -> None:
+    def __init__(
+        self,
+        column: str,
+        late_by: int,
+        resolution: int,
+        order: Order,
+        idle_after_s: float | None = None,
+        ahead_by: int | None = None,
+    ) -> None:
         self.column = column
         self.late_by = late_by
         self.resolution = resolution
         self.order = order
         self.start = (BEGINNING,)
         self.idle_after_s = idle_after_s
+        self.ahead_by = ahead_by
+        self.waits_for_others = ahead_by is not None
 
     def stamp(self, batch: pa.RecordBatch, held: tuple[Any, ...]) -> tuple[Sequence[Stamped], tuple[Any, ...]]:
         """Late records apart from the others."""
@@ -78,6 +94,10 @@ class EventTimes(Stamps):
         if batch.num_rows:
             stamped.append(Stamped(batch, max(watermark, self._down(first))))
         return stamped, (max(watermark, self._down(last - self.late_by)),)
+
+    def is_ahead(self, held: tuple[Any, ...], others: tuple[Any, ...]) -> bool:
+        """By more than the source may be."""
+        return bool(held and others) and self.ahead_by is not None and held[0] > min(others) + self.ahead_by
 
     def __str__(self) -> str:
         late_by = self.late_by if not isinstance(self.order, EventTime) else f"{self.late_by / 1e6:g} s"
@@ -128,12 +148,14 @@ def event_time(
     whole_numbers: bool = False,
     resolution: float | timedelta | None = None,
     idle_after_s: float | None = None,
+    ahead_by: float | timedelta | None = None,
 ) -> Stamps:
     """Times from a column of moments, or of whole numbers, of which some may come late.
 
     A record may come up to `late_by` (seconds, or units of a column of whole numbers) after a later one. After
-    `idle_after_s` without records the source follows the others. Times closer together than `resolution` count as one;
-    by default a hundredth of `late_by`, and a millisecond at least.
+    `idle_after_s` without records the source follows the others. It waits while it is more than `ahead_by` ahead of
+    another source that is not idle, so that who joins them need not keep much. Times closer together than `resolution`
+    count as one; by default a hundredth of `late_by`, and a millisecond at least.
 
     >>> event_time("ts", late_by=5).resolution
     50000
@@ -149,7 +171,8 @@ def event_time(
     if idle_after_s is not None and not idle_after_s > 0:
         raise BuildError(f"event_time() was given idle_after_s={idle_after_s!r}; expected more than 0, or None.")
     order: Order = Integers() if whole_numbers else EventTime()
-    return EventTimes(column, lateness, fineness, order, idle_after_s)
+    lead = None if ahead_by is None else _units("ahead_by", ahead_by, unit)
+    return EventTimes(column, lateness, fineness, order, idle_after_s, lead)
 
 
 def numbered() -> Stamps:

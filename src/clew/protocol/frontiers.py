@@ -52,8 +52,12 @@ class Frontiers:
         self._sources = [str(replica) for replica in timed if graph.nodes[replica.operator].is_source]
         self._held: dict[str, Changes] = {}
         """By source that has joined: how often it holds each time."""
-        self._idle: dict[str, Antichain | None] = {}
-        """By idle source: what it was last told of the others."""
+        self._idle: set[str] = set()
+        stamps = {str(replica): graph.nodes[replica.operator].stamps for replica in timed}
+        self._waiting = {name for name, each in stamps.items() if each is not None and each.waits_for_others}
+        """The sources that want to know how far the others are, also when they are not idle."""
+        self._told: dict[str, Antichain | None] = {}
+        """By source: what it was last told of the others."""
         self.is_new = False
         """Whether anything was announced since the last `advance`."""
 
@@ -70,7 +74,8 @@ class Frontiers:
             passed = {where: Antichain(self.orders[where], times) for where, times in announcement.passed.items()}
             self.tracker.joined(member, number, changes, passed)
             self._joining.add(member)
-            self._idle.pop(member, None)
+            self._idle.discard(member)
+            self._told.pop(member, None)
         elif number[0] != known[0]:
             raise ValueError(f"{member} announces changes as {number}, and has not said what they are changes of")
         elif changes:
@@ -82,10 +87,9 @@ class Frontiers:
 
     def _source_announced(self, source: str, announcement: does.Announce, held: Changes) -> None:
         self._held[source] = held if announcement.is_whole else self._held[source] + held
-        if not announcement.is_idle:
-            self._idle.pop(source, None)
-        elif source not in self._idle:
-            self._idle[source] = None
+        if announcement.is_idle is not (source in self._idle):
+            self._told.pop(source, None)
+            self._idle.symmetric_difference_update((source,))
 
     def advance(self) -> dict[str, was.Advanced]:
         """Computes the frontiers anew; by replica, what it must be told."""
@@ -101,22 +105,22 @@ class Frontiers:
                 if location in self.current:
                     told.setdefault(member, {})[location] = self.current[location].elements
         self._joining.clear()
-        for source, before in self._idle.items():
+        for source in self._idle | self._waiting:
             others = self._others(source)
-            if others != before:
-                self._idle[source] = others
+            if others != self._told.get(source):
+                self._told[source] = others
                 told.setdefault(source, {})
         return {member: was.Advanced(frontiers, self._told_of_others(member)) for member, frontiers in told.items()}
 
-    def _others(self, idle: str) -> Antichain | None:
-        """What the sources hold that are neither idle nor finished, and whose times are of the same order.
+    def _others(self, one: str) -> Antichain | None:
+        """What the other sources hold that are neither idle nor finished, and whose times are of the same order.
 
         None if there is no such source, or one has not been heard yet.
         """
-        order = self.orders[idle]
+        order = self.orders[one]
         times: list[Any] = []
         for source in self._sources:
-            if self.orders[source] == order and source not in self._idle:
+            if self.orders[source] == order and source != one and source not in self._idle:
                 held = self._held.get(source)
                 if held is None:
                     return None
@@ -124,7 +128,7 @@ class Frontiers:
         return Antichain(order, times) if times else None
 
     def _told_of_others(self, member: str) -> tuple[Any, ...] | None:
-        others = self._idle.get(member)
+        others = self._told.get(member)
         return None if others is None else others.elements
 
     def shown(self) -> dict[str, list[str]]:

@@ -124,7 +124,9 @@ class SourceKernel(ReplicaKernel):
         return True
 
     def _is_throttled(self) -> bool:
-        return self._pressure() >= self.settings.backlog_max
+        if self._pressure() >= self.settings.backlog_max:
+            return True
+        return self.others is not None and self.stamps is not None and self.stamps.is_ahead(self._held(), self.others)
 
     def _index(self) -> int:
         assert self.action is not None
@@ -285,11 +287,12 @@ class SourceKernel(ReplicaKernel):
         self._follow(effects)
 
     def on_advanced(self, given: was.Advanced, effects: list[Effect]) -> None:
-        """An idle source is told what the others hold."""
+        """A source that is idle, or waits for others, is told what these hold."""
         super().on_advanced(given, effects)
-        if self.is_idle:
+        if self.stamps is not None and (self.is_idle or self.stamps.waits_for_others):
             self.others = given.others
             self._follow(effects)
+            self._proceed(effects)
 
     def _follow(self, effects: list[Effect]) -> None:
         """Moves an idle source on to where the others are, unless something that was read waits to be sent."""

@@ -94,8 +94,8 @@ class Arrivals:
                         f"{member} is told the frontier {self._show(place, frontier)} of {place}, although "
                         f"{self._show(place, [time])} can still arrive there"
                     )
-            before = self.shown.get(place, ())
-            if before and not all(any(leq(old, new) for old in before) for new in frontier):
+            before = self.shown.get(place)
+            if before is not None and not all(any(leq(old, new) for old in before) for new in frontier):
                 raise Violation(
                     f"the frontier of {place} goes back from {self._show(place, before)} to "
                     f"{self._show(place, frontier)}"

@@ -115,7 +115,7 @@ def test_moments_where_whole_numbers_are_expected() -> None:
 
 
 def test_a_column_that_is_missing_is_named_with_those_that_are_there() -> None:
-    with pytest.raises(MoveError, match="no column 'ts'.*their columns are t"):
+    with pytest.raises(MoveError, match=r"no column 'ts'.*their columns are t"):
         event_time("ts").stamp(batch(1), (BEGINNING,))
 
 
