@@ -10,9 +10,11 @@ component has changed with it, whatever crashed meanwhile.
 
 from __future__ import annotations
 
+import json
 import random
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import clew
@@ -132,19 +134,17 @@ def some_edges(offset: int | None) -> Iterator[tuple[list[dict[str, int]], int]]
             yield batch, number
 
 
-pipeline = build(clew.generator(some_edges), clew.jsonl("components.jsonl"))
+pipeline = build(clew.generator(some_edges), clew.jsonl("components"))
 
 
 def main() -> None:
     """Runs the pipeline and says how many components there are."""
-    import json
-    from pathlib import Path
-
     pipeline.run(log="components.log")
     names: dict[int, int] = {}
-    for line in Path("components.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        names[row["node"]] = row["component"]
+    for part in sorted(Path("components").glob("*.jsonl")):
+        for line in part.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            names[row["node"]] = row["component"]
     sys.stdout.write(f"{len(names)} nodes in {len(set(names.values()))} components\n")
 
 

@@ -77,9 +77,9 @@ def build(
 pipeline = build(
     clew.generator(source(1, "ordered", 60)),
     clew.generator(source(2, "settled", 60)),
-    clew.jsonl("payments-totals.jsonl"),
-    clew.jsonl("payments-paid.jsonl"),
-    clew.jsonl("payments-late.jsonl"),
+    clew.jsonl("payments/totals"),
+    clew.jsonl("payments/paid"),
+    clew.jsonl("payments/late"),
 )
 
 
