@@ -28,7 +28,7 @@ from clew.verify.parts import HEALTHY, Parts
 SIZES = ("small", "tight", "middle", "large")
 """Tight is the small one with no room to spare."""
 POINTS_SMALL = 80
-LONG = ("idle", "timed-poison", "loop")
+LONG = ("idle", "idle-once", "timed-poison", "loop")
 """Pipelines that have more points than that in their smallest size."""
 POINTS_LONG = 125
 
@@ -490,6 +490,25 @@ PIPELINES: dict[str, Case] = {
         lambda: timed.join([[1], None, None, [3], [20]], [[1], [8], None, None, None, [16]], 4, idle_after_s=0.05),
         lambda: timed.join(
             [[1], None, None, [3], [20], *[None] * 5, [40]], [*OUT_OF_ORDER, None, None, [60]], 4, idle_after_s=0.05
+        ),
+    ),
+    "idle-once": Case(
+        lambda: timed.join([[1], None, None], [[9], None], 4, has_all=False, idle_after_s=0.02, replayable=False),
+        lambda: timed.join(
+            [[1], [9], [6], None, None, [8]],
+            [[20], [24], None, None, None, [30]],
+            4,
+            idle_after_s=0.02,
+            replayable=False,
+            actions=3,
+        ),
+        lambda: timed.join(
+            [[1], [9], [6], None, None, [8], [20], [19], [18], None, None, [17]],
+            [[20], [24], None, None, [30], *OUT_OF_ORDER],
+            4,
+            idle_after_s=0.02,
+            replayable=False,
+            actions=4,
         ),
     ),
     "holds": Case(

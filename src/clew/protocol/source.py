@@ -300,7 +300,8 @@ class SourceKernel(ReplicaKernel):
         if not self.is_idle or self.others is None or times is None or times.order is None or self.is_moving:
             return
         held = self._held()
-        if not held or held != self.stamped or not times.order.has_upper_bounds:
+        is_waiting = self.kept > 0 or (self.action is not None and self.action.is_complete)
+        if not held or is_waiting or not times.order.has_upper_bounds:
             return
         ahead = Antichain(times.order, held).join(Antichain(times.order, as_tuples(self.others))).elements
         if set(ahead) != set(held):
@@ -314,6 +315,7 @@ class SourceKernel(ReplicaKernel):
         self.pending.reads.append(action)
         self.pending.forget_reads.append(action.number)
         self.action = None
+        self.kept = 0
         self.stamped = self._held()
 
     def _durable(self, transaction: Transaction, effects: list[Effect]) -> None:
