@@ -3,7 +3,8 @@
 Each case runs twice, with a quarter of the records and with all of them. Two processes are killed on the way. What
 comes out, and how many records were late, must be exactly what the batch job computes. Twice a second memory, log,
 open time windows and rows of time are looked at: their maxima must not grow with the number of records. One more case
-lets one side of the join run ahead of the other, and shows what that costs. Each run is a JSON line.
+lets one side of the join run ahead of the other and shows what that costs, and what `ahead_by` makes of it. Each run is
+a JSON line.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
 
 EVERY_S = 0.5
 LIMIT_S = 900.0
-TIMES = clew.event_time("ts", late_by=data.LATE_S, resolution=data.RESOLUTION_S)
+AHEAD_S = 20
 WINDOWS = tumbling(data.WINDOW_S)
 TUNING = Tuning(timing=Timing(beat_s=0.1))
 
@@ -54,10 +55,14 @@ def source_of(directory: Path, **options: Any) -> clew.Source:
     return clew.files(directory, rows_per_event=data.PER_EVENT, **options)
 
 
-def join(folder: Path, **right: Any) -> clew.Pipeline:
+def times(ahead_by: float | None = None) -> clew.Stamps:
+    return clew.event_time("ts", late_by=data.LATE_S, resolution=data.RESOLUTION_S, ahead_by=ahead_by)
+
+
+def join(folder: Path, ahead_by: float | None = None, **right: Any) -> clew.Pipeline:
     pipeline = clew.Pipeline("join")
-    lefts = pipeline.source("left", source_of(folder / "left"), times=TIMES)
-    rights = pipeline.source("right", source_of(folder / "right", **right), times=TIMES)
+    lefts = pipeline.source("left", source_of(folder / "left"), times=times(ahead_by))
+    rights = pipeline.source("right", source_of(folder / "right", **right), times=times(ahead_by))
     pairs = lefts.join("pairs", rights, on="key", within=WINDOWS)
     pairs.write("report", clew.parquet(folder / "pairs"), ["id", "id_right"])
     return pipeline
@@ -65,7 +70,7 @@ def join(folder: Path, **right: Any) -> clew.Pipeline:
 
 def histogram(folder: Path) -> clew.Pipeline:
     pipeline = clew.Pipeline("histogram")
-    lefts = pipeline.source("left", source_of(folder / "left"), times=TIMES)
+    lefts = pipeline.source("left", source_of(folder / "left"), times=times())
     for name, running in (("counts", False), ("running", True)):
         made = lefts.histogram(name, "value", WINDOWS, running=running)
         made.write(f"{name}-report", clew.parquet(folder / name), ["window_start", "value", "count"])
@@ -116,12 +121,14 @@ class Look:
             self._seen(f"open windows of {name}", sum(not is_closed for _, _, is_closed in rows.sets))
             self._seen(f"held times of {name}", kinds["hold"])
             self._seen(f"rows of time of {name}", sum(kinds.values()))
+        behind = []
         for name in self.watermarks:
             for (kind, _), value in reader.rows(Replica(name)).progress.items():
-                if kind == "hold":
+                if kind == "hold":  # Otherwise it has not begun, or has ended.
                     self.watermarks[name] = max(self.watermarks[name], *decode(value))
-        marks = self.watermarks.values()
-        self._seen("ahead_s", round((max(marks) - min(marks)) / 1e6))
+                    behind.append(self.watermarks[name])
+        if behind:
+            self._seen("ahead_s", round((max(self.watermarks.values()) - min(behind)) / 1e6))
 
     def _seen(self, what: str, number: int) -> None:
         self.most[what] = max(self.most[what], number)
@@ -202,8 +209,8 @@ def check(name: str, answer: dict[str, Any]) -> dict[str, Any]:
 
 
 def join_case(spark: SparkSession, folder: Path, records: int) -> dict[str, Any]:
-    """Half of the records on each side."""
-    run, result = run_case(spark, folder, join(folder), ("pairs",), ("pairs", "left"), records)
+    """Half of the records on each side; while one of the sources recovers, the other waits."""
+    run, result = run_case(spark, folder, join(folder, AHEAD_S), ("pairs",), ("pairs", "left"), records)
     return {**result, **join_answer(spark, folder, run)}
 
 
@@ -230,24 +237,32 @@ def histogram_case(spark: SparkSession, folder: Path, records: int) -> dict[str,
     return {**result, "answer": answers, "late": late}
 
 
-def skew_case(spark: SparkSession, folder: Path, records: int) -> dict[str, Any]:
-    """The right side comes when the left one has ended: what has to wait for it is in memory and in the log."""
+def skew_case(
+    spark: SparkSession, folder: Path, records: int, name: str = "one side first", ahead_by: float | None = None
+) -> dict[str, Any]:
+    """The right side comes when the left one has ended, or waits for it: what waits is in memory and in the log."""
     (folder / "right").rename(folder / "later")
     (folder / "right").mkdir()
 
     def bring(run: Run) -> None:
-        while not run.is_over and sent(run, "left") <= records // 2 // data.PER_EVENT:  # And its end.
-            time.sleep(0.05)
-        time.sleep(2 * EVERY_S)
+        before, now = -1, 0
+        while not run.is_over and (now == 0 or now != before):
+            time.sleep(2 * EVERY_S)
+            before, now = now, sent(run, "left")
         for path in sorted((folder / "later").iterdir()):
             path.rename(folder / "right" / path.name)
 
-    pipeline = join(folder, follow=True, idle_s=3.0)
+    pipeline = join(folder, ahead_by, follow=True, idle_s=3.0)
     run, result = run_case(spark, folder, pipeline, ("pairs",), (), records, bring)
-    return {**result, "case": "join, one side first", **join_answer(spark, folder, run)}
+    return {**result, "case": f"join, {name}", **join_answer(spark, folder, run)}
 
 
-CASES = {"join": join_case, "histogram": histogram_case, "skew": skew_case}
+def bounded_case(spark: SparkSession, folder: Path, records: int) -> dict[str, Any]:
+    """The same, but no source may be far ahead of the other."""
+    return skew_case(spark, folder, records, f"one side first, at most {AHEAD_S} s ahead", AHEAD_S)
+
+
+CASES = {"join": join_case, "histogram": histogram_case, "skew": skew_case, "bounded": bounded_case}
 
 
 def measured(spark: SparkSession, directory: Path, case: str, records: int) -> dict[str, Any]:

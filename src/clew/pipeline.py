@@ -247,8 +247,9 @@ class Stream(Sugar):
         """A loop: the body is given what enters and what comes round again, and returns what goes round and out.
 
         Inside, an event's time is a pair of its time outside and the number of its round, from 0 on. Its operators are
-        told when a round is over (`on_frontier`), and the loop ends when nothing can go round any more. With
-        `rounds_max`, whatever goes round more often stops the run with an error.
+        told when a round is over (`on_frontier`), and the loop ends when nothing can go round any more: so inside it
+        nothing may wait for the end of its input, as `batch` does with what does not fill it. With `rounds_max`,
+        whatever goes round more often stops the run with an error.
         """
         pipeline = self.pipeline
         entered = self.operator(f"{name}-enter", EnterLoop())

@@ -24,6 +24,11 @@ def declare_source(name: str, source: Source, times: Stamps | None = None) -> No
     _check_made_of(f"source {name!r}", source, Source, ("read",))
     if times is not None:
         _check_made_of(f"times of source {name!r}", times, Stamps, ("stamp",))
+        if not times.start:
+            raise BuildError(
+                f"times of source {name!r}: {type(times).__name__} holds nothing at the start, so the source could "
+                f"send nothing. Set start to a tuple of the earliest times, such as (0,)."
+            )
     node = Node(name, source, (), _ports(name, "output", source.outputs), stamps=times)
     check_node(node)
     return node

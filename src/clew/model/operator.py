@@ -20,7 +20,7 @@ class Assigned(NamedTuple):
     """An Input Set key together with a note that `update` will be given, also after a crash.
 
     With a time, what is generated from the Input Set will have that time, and holds it back until then; otherwise the
-    least of its events' times. It is given with the first event of the Input Set, at or after that event's time.
+    least of its events' times. It is at or after the time of the first event, and the same with all events of the set.
     """
 
     key: Hashable

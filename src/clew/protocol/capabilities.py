@@ -28,6 +28,7 @@ from clew.times.summary import IDENTITY, Summary
 Owner = Hashable
 """Who holds times: the serial of an Input Set, the bytes of a name, or `SOURCE`."""
 SOURCE = "source"
+_FEW = 32
 _Place = tuple[str, Any]
 
 
@@ -49,6 +50,8 @@ class Capabilities:
                 self.receivers[channel.output] += (location,)
                 self.orders[location] = node.order
         self.held: dict[Owner, tuple[Any, ...]] = {}
+        self._names: dict[bytes, None] = {}
+        """The owners that are names."""
         self.sums: defaultdict[str, dict[Any, int]] = defaultdict(dict)
         """By location and time: what this replica has counted in all, less what was removed."""
         self.frontiers: dict[str, Antichain] = {}
@@ -56,6 +59,10 @@ class Capabilities:
         self.shown: dict[str, Antichain] = {
             port: Everything(self.orders[location]) for location, port in self.ports.items()
         }
+        self._limits: defaultdict[str, int] = defaultdict(lambda: _FEW)
+        """By location: with so many times it is worth looking for those that have passed."""
+        self._rows: set[_Place] = set()
+        """Sums with a row in the log, or in the transaction that is being committed."""
         self._stored: set[Owner] = set()
         """Owners with a row in the log, or in the transaction that is being committed."""
         self._changed_owners: dict[Owner, None] = {}
@@ -99,6 +106,10 @@ class Capabilities:
                 self.held[owner] = times
             else:
                 del self.held[owner]
+            if isinstance(owner, bytes):
+                self._names.pop(owner, None)
+                if times:
+                    self._names[owner] = None
             self._changed_owners[owner] = None
 
     def hold_also(self, owner: Owner, time: Any) -> None:
@@ -122,7 +133,7 @@ class Capabilities:
 
     def names(self) -> list[bytes]:
         """The owners that are names."""
-        return [owner for owner in self.held if isinstance(owner, bytes)]
+        return list(self._names)
 
     def is_held(self, time: Any, owners: Iterable[Owner]) -> bool:
         """Whether the time is at or after one that any of these holds."""
@@ -143,7 +154,8 @@ class Capabilities:
             sums[time] = total
         else:
             sums.pop(time, None)
-        self._changed_sums[place] = None
+        if location != self.core:  # What it holds itself is known from its holds.
+            self._changed_sums[place] = None
         change = self._changes.get(place, 0) + number
         if change:
             self._changes[place] = change
@@ -169,10 +181,13 @@ class Capabilities:
 
     def _prune(self, location: str, frontier: Antichain) -> None:
         sums = self.sums[location]
+        if frontier and len(sums) < self._limits[location]:
+            return  # It is not worth looking yet.
         gone = [time for time in sums if frontier.passed(time)]
         for time in gone:
             del sums[time]
             self._changed_sums[location, time] = None
+        self._limits[location] = max(_FEW, 2 * len(sums))
         if gone:
             self._changed_frontiers[location] = None
 
@@ -205,12 +220,18 @@ class Capabilities:
             elif kind == "sum":
                 location, time = decode(name)
                 self.sums[location][time] = decode(value)
+                self._rows.add((location, time))
             elif kind == "frontier":
                 location = decode(name)
                 self.frontiers[location] = Antichain(self.orders[location], as_tuples(decode(value)))
             else:
                 port = decode(name)
                 self.shown[port] = Antichain(self.shown[port].order, as_tuples(decode(value)))
+        for owner, times in self.held.items():
+            if isinstance(owner, bytes):
+                self._names[owner] = None
+            for time in times:
+                self.sums[self.core][time] = self.sums[self.core].get(time, 0) + 1
         for location, port in self.ports.items():
             shown, known = self.shown[port], self.frontiers.get(location)
             if not isinstance(shown, Everything) and (known is None or known.is_at_most(shown)):
@@ -234,7 +255,12 @@ class Capabilities:
                 self._stored.discard(owner)
         for place in self._changed_sums:
             total = self.sums[place[0]].get(place[1])
-            rows["sum", encode(place)] = None if total is None else encode(total)
+            if total is not None:
+                rows["sum", encode(place)] = encode(total)
+                self._rows.add(place)
+            elif place in self._rows:
+                rows["sum", encode(place)] = None
+                self._rows.discard(place)
         for location in self._changed_frontiers:
             rows["frontier", encode(location)] = encode(self.frontiers[location].elements)
         for port in self._changed_shown:

@@ -6,8 +6,10 @@ or will be with the next `advance`. There is one of it in a run, and it knows no
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import Any
 
+from clew.errors import MoveError
 from clew.model.graph import Graph
 from clew.progress.pipeline import topology_of
 from clew.progress.topology import Topology
@@ -70,6 +72,9 @@ class Frontiers:
         changes: dict[str, dict[Any, int]] = {}
         for (location, time), count in announcement.counts.items():
             changes.setdefault(location, {})[time] = count
+        for where in (*changes, *announcement.passed):
+            if where not in self.orders:
+                raise MoveError(f"{member} announces something of {where!r}, which is no location of the pipeline")
         if announcement.is_whole:
             passed = {where: Antichain(self.orders[where], times) for where, times in announcement.passed.items()}
             self.tracker.joined(member, number, changes, passed)
@@ -77,7 +82,7 @@ class Frontiers:
             self._idle.discard(member)
             self._told.pop(member, None)
         elif number[0] != known[0]:
-            raise ValueError(f"{member} announces changes as {number}, and has not said what they are changes of")
+            raise MoveError(f"{member} announces changes as {number}, and has not said what they are changes of")
         elif changes:
             self.tracker.changed(member, number, changes)
         self._numbers[member] = number
@@ -115,17 +120,20 @@ class Frontiers:
     def _others(self, one: str) -> Antichain | None:
         """What the other sources hold that are neither idle nor finished, and whose times are of the same order.
 
-        None if there is no such source, or one has not been heard yet.
+        If all of these are idle, so far as the furthest of them. None if there is none, or one has not been heard yet.
         """
         order = self.orders[one]
-        times: list[Any] = []
-        for source in self._sources:
-            if self.orders[source] == order and source != one and source not in self._idle:
-                held = self._held.get(source)
-                if held is None:
-                    return None
-                times += held.positive()
-        return Antichain(order, times) if times else None
+        others = [source for source in self._sources if self.orders[source] == order and source != one]
+        if any(source not in self._held for source in others):
+            return None
+        held = {source: Antichain(order, self._held[source].positive()) for source in others}
+        active = [times for source, times in held.items() if times and source not in self._idle]
+        if active:
+            return reduce(Antichain.meet, active)
+        idle = [times for times in held.values() if times]
+        if not idle or one not in self._idle or not order.has_upper_bounds:
+            return None
+        return reduce(Antichain.join, idle)
 
     def _told_of_others(self, member: str) -> tuple[Any, ...] | None:
         others = self._told.get(member)

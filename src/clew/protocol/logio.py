@@ -426,11 +426,9 @@ class OperatorKernel(GivingUp):
         """Shows the operator the frontiers; a feedback operator ends its cycle when nothing can come round."""
         assert self.times is not None
         self.has_moved = False
-        if self.is_feedback:
-            if not self.is_drained and self.times.is_over():
-                self._drain()
-            return False
-        moved = self.times.moved()
+        if self.is_feedback and not self.is_drained and self.times.is_over():
+            self._drain()
+        moved = self.times.moved() if self.is_timely else {}
         return bool(moved) and self._begin(does.Advance(moved), effects)
 
     def _drain(self) -> None:

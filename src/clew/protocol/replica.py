@@ -192,7 +192,11 @@ class ReplicaKernel:
     def on_rejoin(self, given: was.Rejoin, effects: list[Effect]) -> None:
         """Tells the tracker everything that is durable."""
         if self.times is not None:
-            effects.append(self.times.whole((self.incarnation, self.commits), self.is_idle))
+            effects.append(self.times.whole((self.incarnation, self._durable_commits()), self.is_idle))
+
+    def _durable_commits(self) -> int:
+        """The number of the last commit that is durable."""
+        return self.commits - (self.committing is not None)
 
     def on_advanced(self, given: was.Advanced, effects: list[Effect]) -> None:
         """The tracker says how far locations are."""

@@ -84,7 +84,7 @@ class SourceKernel(ReplicaKernel):
     def on_rejoin(self, given: was.Rejoin, effects: list[Effect]) -> None:
         """At its very first start it holds what it begins with."""
         if self.times is not None and self.stamps is not None:
-            if SOURCE not in self.times.held and not self.is_finished:
+            if SOURCE not in self.times.held and self.position == 0:
                 self.times.begin(self.stamps.start)
             self.stamped = self._held()
         super().on_rejoin(given, effects)
@@ -277,11 +277,13 @@ class SourceKernel(ReplicaKernel):
     def _look_idle(self, now: float, effects: list[Effect]) -> None:
         assert self.stamps is not None
         assert self.stamps.idle_after_s is not None
+        if self._is_throttled():
+            self.heard_at = max(self.heard_at, now)  # It does not ask, so it cannot know.
         idle_at = self.heard_at + self.stamps.idle_after_s
         if (now >= idle_at) != self.is_idle:
             self.is_idle = now >= idle_at
             self.others = None
-            effects.append(does.Announce((self.incarnation, self.commits), {}, is_idle=self.is_idle))
+            effects.append(does.Announce((self.incarnation, self._durable_commits()), {}, is_idle=self.is_idle))
         if not self.is_idle:
             self._set_alarm(idle_at, effects)
         self._follow(effects)
@@ -290,8 +292,7 @@ class SourceKernel(ReplicaKernel):
         """A source that is idle, or waits for others, is told what these hold."""
         super().on_advanced(given, effects)
         if self.stamps is not None and (self.is_idle or self.stamps.waits_for_others):
-            self.others = given.others
-            self._follow(effects)
+            self.others = given.others  # An idle one moves on when it looks for something to read the next time.
             self._proceed(effects)
 
     def _follow(self, effects: list[Effect]) -> None:
@@ -304,7 +305,7 @@ class SourceKernel(ReplicaKernel):
         if not held or is_waiting or not times.order.has_upper_bounds:
             return
         ahead = Antichain(times.order, held).join(Antichain(times.order, as_tuples(self.others))).elements
-        if set(ahead) != set(held):
+        if ahead and set(ahead) != set(held):
             times.hold(SOURCE, ahead)
             self.stamped = ahead
             self._decided(did.Followed(ahead))

@@ -109,14 +109,23 @@ class Timekeeping(ReplicaKernel):
             return None
         used = serials if emission.keys is None else [self.sets[key].serial for key in emission.keys]
         least = times.least(used) or times.least(names)
-        if len(least) != 1:
+        if len(least) == 1:
+            return least[0]
+        if not least and used:
+            return None  # All its events were without a time.
+        if not least:
             self._refuse(
-                f"it yielded records for which there is no one time: it holds {_shown(times.order, least)} for them. "
-                f"Say their time with ctx.at(time), or hold one with ctx.hold(name, time).",
+                "it yielded records that come of no Input Set, and it holds no time for them any more. Hold one with "
+                "ctx.hold(name, time) when events come, and drop it when nothing will come of it.",
                 effects,
             )
-            return None
-        return least[0]
+        else:
+            self._refuse(
+                f"it yielded records for which there is no one time: it holds {_shown(times.order, least)} for them. "
+                f"Say which with ctx.at(time).",
+                effects,
+            )
+        return None
 
     def _refuse(self, what: str, effects: list[Effect]) -> bool:
         if self.failure is None:

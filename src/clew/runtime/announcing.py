@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from clew.protocol import effects as does
+from clew.protocol.announcements import joined
 from clew.runtime.pacing import Pacing
 
 ANNOUNCE_EVERY_S = 0.005
@@ -66,22 +66,3 @@ class Announcing:
             self._is_called_back = False
             if self._waiting:
                 self._go_on()
-
-
-def joined(earlier: does.Announce | None, later: does.Announce) -> does.Announce:
-    """Two announcements of a replica as one; whoever hears it is where the two would have brought it.
-
-    >>> one = does.Announce((1, 3), {("a", 0): 1, ("b.in", 0): 1})
-    >>> joined(one, does.Announce((1, 4), {("a", 0): -1, ("b.in", 0): 1}))
-    Announce(number=(1, 4), counts={('b.in', 0): 2}, is_whole=False, passed={}, is_idle=False)
-    """
-    if earlier is None or later.is_whole:
-        return later
-    counts: dict[tuple[str, Any], int] = dict(earlier.counts)
-    for what, count in later.counts.items():
-        total = counts.get(what, 0) + count
-        if total:
-            counts[what] = total
-        else:
-            counts.pop(what, None)
-    return does.Announce(later.number, counts, earlier.is_whole, earlier.passed, later.is_idle)

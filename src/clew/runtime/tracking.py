@@ -33,13 +33,13 @@ class Tracking:
     def heard(self, group: Group, said: dict[str, Any]) -> None:
         """A host says what its replicas announce; raises if that cannot be so."""
         members = list(map(str, group.replicas))
-        for member, announcement in control.read_progress(said):
+        for member, announcement in list(control.read_progress(said)):
             if member not in members:
                 raise ValueError(f"{member!r} is not one of its replicas")
             try:
                 self.frontiers.announced(member, announcement)
-            except (ClewError, *control.UNREADABLE):
-                raise
+            except ClewError:
+                raise  # It cannot be so; whoever said it has to begin anew.
             except Exception as error:
                 self._failed(error)
         if self.frontiers.is_new and not self._is_called_back:

@@ -47,6 +47,7 @@ class Arrivals:
         self.sent: dict[Channel, list[Any]] = {channel: [] for channel in graph.channels}
         """The time of each event, by number."""
         self.taken: dict[Channel, int] = dict.fromkeys(graph.channels, 0)
+        self.finished: set[Replica] = set()
         self.shown: dict[str, tuple[Any, ...]] = {}
         """By input port: the last frontier that anybody was told."""
         self.logged: dict[str, tuple[Any, ...]] = {}
@@ -55,9 +56,9 @@ class Arrivals:
     def on_commit(self, replica: Replica, transaction: Transaction) -> None:
         """Nothing becomes durable at a time that a frontier has passed."""
         held = self.held[replica]
+        held.pop(b"start", None)  # The first commit has whatever it holds from then on.
         for (kind, name), value in transaction.progress.items():
             if kind == "hold":
-                held.pop(b"start", None)
                 if value is None:
                     held.pop(name, None)
                 else:
@@ -65,7 +66,7 @@ class Arrivals:
             elif kind == "shown" and value is not None:
                 self.logged[f"{replica}.{decode(name)}"] = tuple(decode(value))
         if transaction.counters.get("finished"):
-            held.pop(b"start", None)
+            self.finished.add(replica)
         for channel, cursor in transaction.cursors.items():
             self.taken[channel] = cursor.assigned
         for channel in self.graph.outbound(replica) if transaction.outputs else ():
@@ -107,14 +108,27 @@ class Arrivals:
         self.shown.clear()
 
     def on_rest(self) -> None:
-        """Nothing can happen at the moment: then no frontier is behind what can still arrive."""
+        """Nothing can happen at the moment: then all was told, and shown to whoever works by time."""
         truth = self._truth()
-        for place, shown in self.shown.items():
-            if set(shown) != truth[place]:
-                raise Violation(
-                    f"the frontier of {place} stays at {self._show(place, shown)}, although only what is at or after "
-                    f"{self._show(place, truth[place])} can still arrive"
-                )
+        for replica in self.graph.replicas:
+            node = self.graph.nodes[replica.operator]
+            for port in node.input_orders:
+                place = f"{replica}.{port}"
+                self._judge_rest("told", place, self.shown.get(place), truth[place])
+                if getattr(node.definition, "is_timely", False) and replica not in self.finished:
+                    self._judge_rest("shown to its operator", place, self.logged.get(place), truth[place])
+        for place, times in truth.items() if len(self.finished) == len(self.graph.replicas) else ():
+            if times:
+                raise Violation(f"all have finished, although {self._show(place, times)} can still arrive at {place}")
+
+    def _judge_rest(self, how: str, place: str, shown: tuple[Any, ...] | None, truth: set[Any]) -> None:
+        if shown is None:
+            raise Violation(f"the frontier of {place} was never {how}")
+        if set(shown) != truth:
+            raise Violation(
+                f"the frontier of {place}, as it was {how}, stays at {self._show(place, shown)}, although only what is "
+                f"at or after {self._show(place, truth)} can still arrive"
+            )
 
     def _truth(self) -> dict[str, set[Any]]:
         counts: Counter[tuple[str, Any]] = Counter()

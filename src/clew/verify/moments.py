@@ -55,12 +55,12 @@ class Moments:
             return said
         found = self._minimal([time for key in keys for time in self.sets.get(key, ())])
         found = found or self._minimal(list(self.names.values()))
-        if len(found) != 1 and port not in self.node.writes:
+        if len(found) > 1 and port not in self.node.writes:
             raise Violation(f"{self.node.name}: an output of {keys} has no one time, but any of {found}")
         return found[0] if found else None
 
     def _minimal(self, times: list[Any]) -> list[Any]:
         assert self.node.order is not None
         leq = self.node.order.leq
-        different = list(dict.fromkeys(times))
+        different = list(dict.fromkeys(time for time in times if time is not None))
         return [time for time in different if not any(leq(other, time) for other in different if other != time)]

@@ -452,7 +452,8 @@ class _OperatorRun(_Run):
                 if keys != list(self.sets):
                     raise Violation(f"{self.replica}: gave up {keys} at the end; open are {list(self.sets)}")
                 self._gave_up_sets(decision, keys)
-                self._expect_ends()
+                if not self.is_drained:
+                    self._expect_ends()
             case "fire":
                 self._gave_up_timer(decision)
         self.group = None

@@ -20,6 +20,7 @@ def judge_rest(graph: Graph, reader: LogReader, archive: Archive) -> None:
             ("undone pairs", [pair for pair in rows.pairs if not pair.is_done]),
             ("timers", list(rows.timers)),
             ("unfinished read actions", [row for row in rows.reads if not row[4]]),
+            ("rows of time", [row for row in rows.progress if row[0] in ("hold", "sum")]),
         ):
             if left:
                 raise Violation(f"{replica}: its log still has {what} after it finished: {left[:3]}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.model.names import parse_replica
 from clew.protocol import effects as does
+from clew.protocol.announcements import joined
 from clew.protocol.frontiers import Frontiers
 from clew.verify.actor import Actor, Link
 
@@ -27,6 +28,8 @@ class Announcements(Actor):
 
     def act(self, world: World) -> None:
         message = self.messages.popleft()
+        while self.messages and world.chance.random() < 0.5:
+            message = joined(message, self.messages.popleft())
         if not self.messages:
             world.disable(self)
         assert world.tracking is not None

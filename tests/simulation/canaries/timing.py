@@ -14,9 +14,10 @@ from clew.protocol.capabilities import SOURCE, Capabilities, Owner
 from clew.protocol.effects import Announce, Effect
 from clew.protocol.logio import OperatorKernel
 from clew.protocol.source import SourceKernel
+from clew.times import Antichain
 
 AHEAD = r"although .* can still arrive there|had passed"
-STUCK = r"the frontier of .* stays at|stuck: nothing can happen"
+STUCK = r"the frontier of .* stays at|stuck: nothing can happen|its log still has rows of time"
 
 
 @canary("an Input Set that holds no time", moments, AHEAD)
@@ -145,3 +146,32 @@ class EndsWhenQuiet(OperatorKernel):
         if self.is_feedback and not self.is_drained and not self.inbox and self.move is None:
             self._drain()
             self._flush(effects)
+
+
+@canary(
+    "a frontier that comes during a move is lost", moments, r"as it was shown to its operator, stays at|never shown"
+)
+class DeafDuringMoves(OperatorKernel):
+    """What the tracker says while user code runs is not shown afterwards, unless it says something more."""
+
+    def on_advanced(self, given: was.Advanced, effects: list[Effect]) -> None:
+        is_busy = self.move is not None
+        super().on_advanced(given, effects)
+        if is_busy:
+            self.has_moved = False
+
+
+@canary("counts that are never removed", moments, "its log still has rows of time")
+class NeverPrunes(Capabilities):
+    """Rows at times that have passed stay in the log for ever."""
+
+    def _prune(self, location: str, frontier: Antichain) -> None:
+        pass
+
+
+@canary("an announcement with the number of a commit under way", two_moments, STUCK)
+class NumbersAhead(SourceKernel):
+    """That a source is idle is said with the number of a commit that is not durable, which is then taken for known."""
+
+    def _durable_commits(self) -> int:
+        return self.commits + 1
