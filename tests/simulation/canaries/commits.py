@@ -162,8 +162,8 @@ class FinishedBeforeFinish(OperatorKernel):
 class LosesLastState(OperatorKernel):
     """The state that `finish` changed is not stored, so that whoever goes on from this log has an old one."""
 
-    def _generation(self, keys: tuple[bytes, ...], given: was.Generated, is_finish: bool) -> None:
-        super()._generation(keys, given, is_finish)
+    def _generation(self, keys: tuple[bytes, ...], given: was.Generated, stamps: list[Any], is_finish: bool) -> None:
+        super()._generation(keys, given, stamps, is_finish)
         if is_finish:
             self.pending.state.clear()
 

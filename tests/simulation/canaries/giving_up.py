@@ -50,7 +50,7 @@ class LeavesMark(OperatorKernel):
 class LosesLetter(OperatorKernel):
     """What is given up is done with, but its dead letter is never sent."""
 
-    def _letter(self, batch: Any, attributes: Mapping[str, Any]) -> int:
+    def _letter(self, batch: Any, attributes: Mapping[str, Any], time: Any = None) -> int:
         return self.ports[DEAD].last
 
 
