@@ -28,6 +28,11 @@ from clew.verify.parts import HEALTHY, Parts
 SIZES = ("small", "tight", "middle", "large")
 """Tight is the small one with no room to spare."""
 POINTS_SMALL = 80
+TIMED = (
+    "windows", "windows-once", "join", "aligned", "idle", "idle-once", "holds", "timed-parallel", "timed-poison",
+    "loop",
+)  # fmt: skip
+"""Pipelines whose events have times. `make test` tries some of their many points, `make soak` all."""
 LONG = ("idle", "idle-once", "timed-poison", "loop")
 """Pipelines that have more points than that in their smallest size."""
 POINTS_LONG = 125

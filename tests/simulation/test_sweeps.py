@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from tests.simulation.pipelines import LONG, PIPELINES, POINTS_LONG, POINTS_SMALL
+from tests.simulation.pipelines import LONG, PIPELINES, POINTS_LONG, POINTS_SMALL, TIMED
 from tests.simulation.replay import check, command, main
 from tests.simulation.sweep_summary import lines
 
@@ -38,8 +38,24 @@ def one_fault(points: int, seed: int = 0) -> Iterator[Schedule]:
 
 @pipelines
 def test_one_fault_at_every_point(name: str, counted: Callable[..., None]) -> None:
+    """Of pipelines with times only every third fault is tried here; all in the soak."""
+    one_fault_sweep(name, counted, every=3 if name in TIMED else 1)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("name", TIMED)
+def test_one_fault_at_every_point_with_times(name: str, counted: Callable[..., None]) -> None:
+    one_fault_sweep(name, counted)
+
+
+def one_fault_sweep(name: str, counted: Callable[..., None], every: int = 1) -> None:
     case = PIPELINES[name]
-    tally = try_all(name, case.graph("middle"), lambda points, _: one_fault(points), parts=case.parts("middle"))
+    tally = try_all(
+        name,
+        case.graph("middle"),
+        lambda points, _: islice(one_fault(points), 0, None, every),
+        parts=case.parts("middle"),
+    )
     check(name, "middle", tally)
     counted(name, **{"points": tally.points, "one-crash runs": tally.runs})
 
@@ -56,10 +72,10 @@ def test_one_fault_at_every_point_with_no_room_to_spare(name: str, counted: Call
 def test_two_crashes_at_every_pair_of_points(name: str, counted: Callable[..., None]) -> None:
     """Before an effect is nearly the same as after the one before it: here in turns, in the soak both.
 
-    Of those few pipelines that cannot be made small, only every fourth pair is tried here.
+    Of pipelines with times only some pairs are tried here.
     """
     kind = (FaultKind.CRASH, FaultKind.AFTER)[list(PIPELINES).index(name) % 2]
-    two_crash_sweep(name, [kind], counted, every=4 if name in LONG else 1)
+    two_crash_sweep(name, [kind], counted, every=8 if name in LONG else 4 if name in TIMED else 1)
 
 
 @pytest.mark.soak

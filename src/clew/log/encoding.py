@@ -118,11 +118,12 @@ def _output_rows(replica: Replica, outputs: Iterable[Output], numbers: Numbers, 
         if base is None:
             base = bases[port] = numbers.port(replica, port) << ID_BITS
         batch = event.batch
-        if batch is None or requires or files or event.time is not None or event.attributes:
+        if batch is None or requires or files or event.attributes:
             content = _content(event, numbers, files)
             rows.append((base + event.id, created, *content, encode(requires) if requires else None))
         else:  # What most events are.
-            rows.append((base + event.id, created, numbers.schema(batch.schema), None, None, None, event.body, None))
+            time = None if event.time is None else encode(event.time)
+            rows.append((base + event.id, created, numbers.schema(batch.schema), time, None, None, event.body, None))
     return rows
 
 

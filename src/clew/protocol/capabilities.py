@@ -75,8 +75,8 @@ class Capabilities:
 
     @property
     def is_prunable(self) -> bool:
-        """Whether rows wait to be removed that no other commit may take along."""
-        return bool(self._changed_frontiers)
+        """Whether rows wait to be removed, or frontiers to be logged, that no other commit may take along."""
+        return bool(self._changed_frontiers or self._changed_shown)
 
     # Counting
 
@@ -248,7 +248,7 @@ class Capabilities:
         for owner in self._changed_owners:
             times = self.held.get(owner)
             if times is not None:
-                rows["hold", encode(owner)] = encode(times)
+                rows["hold", encode(owner)] = encode(list(times))
                 self._stored.add(owner)
             elif owner in self._stored:
                 rows["hold", encode(owner)] = None
@@ -256,10 +256,10 @@ class Capabilities:
         for place in self._changed_sums:
             total = self.sums[place[0]].get(place[1])
             if total is not None:
-                rows["sum", encode(place)] = encode(total)
+                rows["sum", encode(list(place))] = encode(total)  # A list is encoded faster than a tuple.
                 self._rows.add(place)
             elif place in self._rows:
-                rows["sum", encode(place)] = None
+                rows["sum", encode(list(place))] = None
                 self._rows.discard(place)
         for location in self._changed_frontiers:
             rows["frontier", encode(location)] = encode(self.frontiers[location].elements)

@@ -102,7 +102,7 @@ class OperatorKernel(GivingUp):
         self.undone.extend(recovered.undone)
         self.timers = dict(recovered.timers)
         super().on_started(given, effects)
-        self.must_ask = self.position > 0
+        self.must_ask = self.position > 0 or bool(recovered.progress)  # A frontier may be all that was shown yet.
         self.has_moved = self.times is not None and (self.is_timely or self.is_feedback)
         for inbound in self.inputs.values():
             inbound.pressure = self._pressure()
@@ -449,7 +449,8 @@ class OperatorKernel(GivingUp):
             return
         self._change(given.changes)
         self._time(given.changes, effects)
-        self._decided(did.Moved(frontiers, given.choices))
+        is_change = given.changes is not was.NO_CHANGES
+        self._decided(did.Moved(frontiers, given.choices), weight=int(is_change))  # Otherwise any commit will do.
         self.must_ask = True
         self._proceed(effects)
 

@@ -428,8 +428,10 @@ class Moves:
             return None, ()
         order = stamps.order
         stamped, after = self._guard("stamp", lambda: stamps.stamp(batch, held))
-        stamped = tuple(each._replace(time=order.check(each.time)) for each in stamped)
-        after = minimal(order, (order.check(time) for time in after))
+        stamped = tuple(
+            each if (time := order.check(each.time)) is each.time else each._replace(time=time) for each in stamped
+        )
+        after = (order.check(after[0]),) if len(after) == 1 else minimal(order, map(order.check, after))
         for what, times, before in (
             ("stamps records with", [each.time for each in stamped], held),
             ("holds", list(after), held),

@@ -152,6 +152,8 @@ class World:
             return True
         self.alarms = [alarm for alarm in self.alarms if alarm[1].is_running]
         if self.arrivals is not None:
+            if self._log_frontiers():
+                return True
             self.arrivals.on_rest()
         is_over = all(self._is_complete(replica) for replica in self.graph.replicas)
         if is_over:
@@ -162,6 +164,13 @@ class World:
         self.now = max(self.now, min(at for at, _ in self.alarms))
         self._tick()
         return True
+
+    def _log_frontiers(self) -> bool:
+        """Lets those look at the clock that have been shown a frontier and have not logged it yet."""
+        for process in list(self.current.values()):
+            if process.kernel.times is not None and process.kernel.times.is_prunable:
+                process.take(was.Ticked(self.now))
+        return bool(self.ready)
 
     def _check_alarms(self) -> None:
         """When nothing but time can bring the run on, whoever has a timer waits for it or for something before it."""

@@ -112,6 +112,17 @@ def test_all_that_is_said_is_heard_in_any_pieces(effects: list[Any], sizes: list
         assert agree(effect, given), f"{effect} was heard as {given}"
 
 
+@given(batches(), VALUES, ATTRIBUTES)
+def test_the_records_of_an_event_with_a_time_are_aligned(batch: pa.RecordBatch, time: Any, attributes: Any) -> None:
+    event = Event(CHANNEL.sender, CHANNEL.output, 1, batch, time=time, attributes=attributes)
+    incoming, reader = wire.Incoming(CHANNEL), FrameReader()
+    reader.fed(framed(wire.Outgoing(), does.Send(CHANNEL, Session(1, 1), event)))
+    heard = [given for frame in reader.frames() if (given := incoming.input(*frame)) is not None]
+    assert isinstance(heard[0], was.Received)
+    buffers = [each for column in heard[0].event.batch.columns for each in column.buffers() if each is not None]
+    assert all(buffer.address % 8 == 0 for buffer in buffers if buffer.size)
+
+
 def test_a_schema_travels_once() -> None:
     outgoing = wire.Outgoing()
     one, other = pa.record_batch({"x": [1]}), pa.record_batch({"y": ["a"]})
