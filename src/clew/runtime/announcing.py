@@ -14,8 +14,8 @@ from clew.protocol import effects as does
 from clew.protocol.announcements import joined
 from clew.runtime.pacing import Pacing
 
-ANNOUNCE_EVERY_S = 0.005
-"""A host that has much to announce tells the coordinator about 200 times in a second."""
+ANNOUNCE_EVERY_S = 0.01
+"""A host that has much to announce tells the coordinator about 100 times in a second."""
 
 Tell = Callable[[Mapping[str, does.Announce]], bool]
 """Tells the coordinator; False when the way to it is full, so that it is better to wait."""

@@ -13,8 +13,8 @@ from clew.runtime.groups import Group
 from clew.runtime.loop import Loop
 from clew.runtime.pacing import Pacing
 
-ADVANCE_EVERY_S = 0.002
-"""When much is announced, frontiers are computed 500 times in a second at most."""
+ADVANCE_EVERY_S = 0.01
+"""When much is announced, frontiers are computed 100 times in a second at most."""
 
 
 class Tracking:
