@@ -5,6 +5,8 @@ PYTHON ?= python3
 JOBS   ?= 2
 BIN    := .venv/bin
 STAMP  := .venv/.clew-installed
+# What the measurements share, and no measurements themselves.
+BENCH_PARTS := bench/noting_table.py bench/process_tree.py bench/timed_data.py bench/workload_data.py
 
 .DEFAULT_GOAL := help
 .PHONY: help setup system test demo soak bench timely lint types format clean
@@ -33,7 +35,7 @@ soak: setup ## The long sweeps and the many random schedules (about half an hour
 	@$(BIN)/python -m pytest -m soak -n $(JOBS) --dist worksteal --durations=0
 
 bench: setup ## The measurements in bench/; each prints JSON lines.
-	@set -e; for script in $(sort $(wildcard bench/*.py)); do \
+	@set -e; for script in $(filter-out $(BENCH_PARTS),$(sort $(wildcard bench/*.py))); do \
 	  echo "bench: $$script" >&2; $(BIN)/python "$$script"; done
 
 timely: setup ## Compare propagation with real Timely Dataflow (needs cargo; skips without).
