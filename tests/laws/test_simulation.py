@@ -162,7 +162,7 @@ schedules = st.builds(Schedule, st.integers(0, 1 << 20), st.lists(faults, min_si
 
 
 @given(plans, schedules)
-@settings(max_examples=1500, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=1000, suppress_health_check=[HealthCheck.too_slow])
 def test_every_guarantee_holds_for_every_pipeline_under_every_schedule(plan: Plan, schedule: Schedule) -> None:
     report = run(plan, schedule)
     assert report.is_good, explained(plan, report)

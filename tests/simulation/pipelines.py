@@ -33,6 +33,8 @@ TIMED = (
     "loop",
 )  # fmt: skip
 """Pipelines whose events have times. `make test` tries some of their many points, `make soak` all."""
+SLOW = ("keyed", "replicas", "dispatch", "ports")
+"""Others of which one run takes long."""
 LONG = ("idle", "idle-once", "timed-poison", "loop")
 """Pipelines that have more points than that in their smallest size."""
 POINTS_LONG = 125

@@ -47,7 +47,16 @@ def each_canary() -> list[object]:
     ]
 
 
-@pytest.mark.parametrize("habitat", HABITATS.values(), ids=HABITATS)
+def each_habitat() -> list[object]:
+    """All of them; those on which the search takes long, and which the sweeps know, in the soak."""
+    slow = ("loops", "two_moments", "replicas")
+    return [
+        pytest.param(habitat, id=name, marks=[pytest.mark.soak] if name in slow else [])
+        for name, habitat in HABITATS.items()
+    ]
+
+
+@pytest.mark.parametrize("habitat", each_habitat())
 def test_healthy_parts_survive_the_hunt(habitat: Habitat) -> None:
     hunt = Hunt(habitat.graph, habitat.parts)
     report = hunt.first_violation()

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 import pytest
-from tests.simulation.pipelines import LONG, PIPELINES, POINTS_LONG, POINTS_SMALL, TIMED
+from tests.simulation.pipelines import LONG, PIPELINES, POINTS_LONG, POINTS_SMALL, SLOW, TIMED
 from tests.simulation.replay import check, command, main
 from tests.simulation.sweep_summary import lines
 
@@ -38,34 +38,30 @@ def one_fault(points: int, seed: int = 0) -> Iterator[Schedule]:
 
 @pipelines
 def test_one_fault_at_every_point(name: str, counted: Callable[..., None]) -> None:
-    """Of pipelines with times only every third fault is tried here; all in the soak."""
-    one_fault_sweep(name, counted, every=3 if name in TIMED else 1)
-
-
-@pytest.mark.soak
-@pytest.mark.parametrize("name", TIMED)
-def test_one_fault_at_every_point_with_times(name: str, counted: Callable[..., None]) -> None:
-    one_fault_sweep(name, counted)
-
-
-def one_fault_sweep(name: str, counted: Callable[..., None], every: int = 1) -> None:
-    case = PIPELINES[name]
-    tally = try_all(
-        name,
-        case.graph("middle"),
-        lambda points, _: islice(one_fault(points), 0, None, every),
-        parts=case.parts("middle"),
-    )
-    check(name, "middle", tally)
-    counted(name, **{"points": tally.points, "one-crash runs": tally.runs})
+    """Of pipelines that take long only every third fault is tried here; all in the soak."""
+    one_fault_sweep(name, "middle", counted, every=3 if name in (*TIMED, *SLOW) else 1)
 
 
 @pipelines
 def test_one_fault_at_every_point_with_no_room_to_spare(name: str, counted: Callable[..., None]) -> None:
+    one_fault_sweep(name, "tight", counted, every=3 if name in TIMED else 1)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("size", ["middle", "tight"])
+@pytest.mark.parametrize("name", (*TIMED, *SLOW))
+def test_one_fault_at_truly_every_point(name: str, size: str, counted: Callable[..., None]) -> None:
+    one_fault_sweep(name, size, counted)
+
+
+def one_fault_sweep(name: str, size: str, counted: Callable[..., None], every: int = 1) -> None:
     case = PIPELINES[name]
-    tally = try_all(name, case.graph("tight"), lambda points, _: one_fault(points), parts=case.parts("tight"))
-    check(name, "tight", tally)
-    counted(name, **{"points (tight)": tally.points, "one-crash runs (tight)": tally.runs})
+    tally = try_all(
+        name, case.graph(size), lambda points, _: islice(one_fault(points), 0, None, every), parts=case.parts(size)
+    )
+    check(name, size, tally)
+    which = "" if size == "middle" else f" ({size})"
+    counted(name, **{f"points{which}": tally.points, f"one-crash runs{which}": tally.runs})
 
 
 @pipelines
@@ -75,7 +71,7 @@ def test_two_crashes_at_every_pair_of_points(name: str, counted: Callable[..., N
     Of pipelines with times only some pairs are tried here.
     """
     kind = (FaultKind.CRASH, FaultKind.AFTER)[list(PIPELINES).index(name) % 2]
-    two_crash_sweep(name, [kind], counted, every=8 if name in LONG else 4 if name in TIMED else 1)
+    two_crash_sweep(name, [kind], counted, every=16 if name in LONG else 8 if name in TIMED else 1)
 
 
 @pytest.mark.soak

@@ -32,7 +32,7 @@ class HoldsNothing(Capabilities):
             self._changes = changes
 
 
-@canary("counts announced before they are durable", moments, AHEAD)
+@canary("counts announced before they are durable", moments, f"{AHEAD}|{STUCK}")
 class AnnouncesEarly(OperatorKernel):
     """An event is counted as taken when it is, and not when that is durable; a crash takes it back, the count stays."""
 
