@@ -49,7 +49,7 @@ def test_one_fault_at_every_point_with_no_room_to_spare(name: str, counted: Call
 
 @pytest.mark.soak
 @pytest.mark.parametrize("size", ["middle", "tight"])
-@pytest.mark.parametrize("name", (*TIMED, *SLOW))
+@pytest.mark.parametrize("name", [*TIMED, *SLOW])
 def test_one_fault_at_truly_every_point(name: str, size: str, counted: Callable[..., None]) -> None:
     one_fault_sweep(name, size, counted)
 
