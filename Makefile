@@ -31,7 +31,7 @@ test: setup lint types ## Lint, types, unit tests, stores, simulation (15 minute
 demo: setup ## The sales pipeline on Spark: a process is killed, nothing is lost (about a minute).
 	@$(BIN)/clew demo
 
-soak: setup ## The long sweeps and the many random schedules (about half an hour).
+soak: setup ## The long sweeps and the many random schedules (an hour or more).
 	@$(BIN)/python -m pytest -m soak -n $(JOBS) --dist worksteal --durations=0
 
 bench: setup ## The measurements in bench/; each prints JSON lines.
