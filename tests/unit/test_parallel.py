@@ -96,7 +96,6 @@ def test_a_parallel_operator_has_a_dispatcher_replicas_and_a_merger(pipeline: Pi
         "split/1.even->split-merge.even-1",
         "split/1.odd->split-merge.odd-1",
     ]
-    assert not graph.has_cycle
 
 
 def test_a_parallel_sink_has_no_merger(pipeline: Pipeline, orders: Stream) -> None:

@@ -140,17 +140,6 @@ class Graph:
         return self._outbound[replica]
 
     @cached_property
-    def has_cycle(self) -> bool:
-        """Whether some operator can receive what its own output led to."""
-        remaining = {replica: {channel.sender for channel in self.inbound(replica)} for replica in self.replicas}
-        while leaves := [replica for replica, senders in remaining.items() if not senders]:
-            for leaf in leaves:
-                del remaining[leaf]
-            for senders in remaining.values():
-                senders.difference_update(leaves)
-        return bool(remaining)
-
-    @cached_property
     def _inbound(self) -> dict[Replica, tuple[Channel, ...]]:
         by_port: defaultdict[tuple[Replica, str], list[Channel]] = defaultdict(list)
         for channel in self.channels:

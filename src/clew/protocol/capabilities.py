@@ -276,13 +276,9 @@ class Capabilities:
         counts, self._committing = self._committing, {}
         return Announce(number, counts, is_idle=is_idle) if counts else None
 
-    def whole(self, number: tuple[int, int], is_idle: bool = False) -> Announce:
-        """The announcement of all that is durable."""
+    def whole(self, number: tuple[int, int]) -> Announce:
+        """The announcement of all that there is, as long as all of it is durable."""
+        assert not self._changes, "something was counted before the replica has joined"
         counts = {(location, time): total for location, sums in self.sums.items() for time, total in sums.items()}
-        for changes in (self._changes, self._committing):
-            for place, change in changes.items():
-                counts[place] = counts.get(place, 0) - change
-                if not counts[place]:
-                    del counts[place]
         passed = {location: frontier.elements for location, frontier in self.frontiers.items()}
-        return Announce(number, counts, is_whole=True, passed=passed, is_idle=is_idle)
+        return Announce(number, counts, is_whole=True, passed=passed)

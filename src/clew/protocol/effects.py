@@ -126,7 +126,7 @@ class Check:
 class Announce:
     """Tell the tracker what has become durable of this replica's counts of times; answered, if at all, by `Advanced`.
 
-    Announcements of a replica arrive in the order of their numbers, or the replica is told to begin anew (`Rejoin`).
+    Each incarnation begins with a whole one; what it announces arrives in the order of the numbers, or not at all.
     """
 
     number: tuple[int, int]

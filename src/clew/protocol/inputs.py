@@ -183,11 +183,6 @@ class Advanced:
 
 
 @dataclass(slots=True, unsafe_hash=True)
-class Rejoin:
-    """The tracker has to be told everything anew."""
-
-
-@dataclass(slots=True, unsafe_hash=True)
 class Written:
     """A write action has taken effect outside."""
 
@@ -298,5 +293,5 @@ MOVE_RESULTS: frozenset[type[Any]] = frozenset((Folded, Refolded, Answered, Move
 
 Input = (
     Started | Buried | Ticked | Greeted | Broken | Connected | Received | Acked | Committed | Fetched | EffectFetched
-    | Pulled | Surveyed | Written | WriteUnknown | Checked | Advanced | Rejoin | MoveResult
+    | Pulled | Surveyed | Written | WriteUnknown | Checked | Advanced | MoveResult
 )  # fmt: skip

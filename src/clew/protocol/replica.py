@@ -95,7 +95,6 @@ class ReplicaKernel:
             was.Checked: self.on_checked,
             was.Surveyed: self.on_surveyed,
             was.Advanced: self.on_advanced,
-            was.Rejoin: self.on_rejoin,
         }
 
     def step(self, given: was.Input) -> list[Effect]:
@@ -134,7 +133,7 @@ class ReplicaKernel:
         for writer in self.writers.values():
             last, done = counters.get(f"out:{writer.name}", 0), counters.get(f"written:{writer.name}", 0)
             writer.restore(last, done, given.is_predecessor_dead)
-        self.on_rejoin(was.Rejoin(), effects)
+        self._join(effects)
         self._pump(effects)
 
     def on_buried(self, given: was.Buried, effects: list[Effect]) -> None:
@@ -189,10 +188,10 @@ class ReplicaKernel:
 
     # Time
 
-    def on_rejoin(self, given: was.Rejoin, effects: list[Effect]) -> None:
-        """Tells the tracker everything that is durable."""
+    def _join(self, effects: list[Effect]) -> None:
+        """Tells the tracker everything that is durable, before anything changes."""
         if self.times is not None:
-            effects.append(self.times.whole((self.incarnation, self._durable_commits()), self.is_idle))
+            effects.append(self.times.whole((self.incarnation, 0)))
 
     def _durable_commits(self) -> int:
         """The number of the last commit that is durable."""

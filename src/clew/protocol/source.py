@@ -81,13 +81,13 @@ class SourceKernel(ReplicaKernel):
             return
         self._proceed(effects)
 
-    def on_rejoin(self, given: was.Rejoin, effects: list[Effect]) -> None:
+    def _join(self, effects: list[Effect]) -> None:
         """At its very first start it holds what it begins with."""
         if self.times is not None and self.stamps is not None:
             if SOURCE not in self.times.held and self.position == 0:
                 self.times.begin(self.stamps.start)
             self.stamped = self._held()
-        super().on_rejoin(given, effects)
+        super()._join(effects)
 
     def _held(self) -> tuple[Any, ...]:
         return () if self.times is None else self.times.held.get(SOURCE, ())
@@ -242,11 +242,11 @@ class SourceKernel(ReplicaKernel):
         self._flush(effects)
         self._proceed(effects)
 
-    def _output(self, batch: object, created: float, time: Any = None, is_late: bool = False) -> None:
+    def _output(self, batch: pa.RecordBatch, created: float, time: Any = None, is_late: bool = False) -> None:
         attributes = NO_ATTRIBUTES
         if is_late:
             attributes = {LATE: True}
-            self._tally({LATE: batch.num_rows})  # type: ignore[attr-defined]
+            self._tally({LATE: batch.num_rows})
         self._emit(self.ports[self.node.outputs[0]], batch, created, attributes, time)
 
     # Time

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from clew.log.contract import Store
 from clew.log.memory import MemoryStore
 from clew.model.graph import Graph
-from clew.protocol.frontiers import Frontiers
 from clew.protocol.logio import OperatorKernel
 from clew.protocol.moves import Moves
 from clew.protocol.settings import Settings
@@ -24,7 +23,6 @@ class Parts:
     source: type[SourceKernel] = SourceKernel
     moves: type[Moves] = Moves
     store: Callable[[Graph], Store] = field(default=lambda graph: MemoryStore(graph.describe(), "5eed"))
-    frontiers: Callable[[Frontiers], Frontiers] = field(default=lambda frontiers: frontiers)
     settings: Settings | None = None
     """None: sizes are chosen by the seed, mostly small ones."""
 

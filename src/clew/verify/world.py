@@ -91,7 +91,7 @@ class World:
 
     def _tracking(self) -> Tracking | None:
         frontiers = frontiers_of(self.graph)
-        return None if frontiers is None else Tracking(self.parts.frontiers(frontiers))
+        return None if frontiers is None else Tracking(frontiers)
 
     # The list of what can happen next
 

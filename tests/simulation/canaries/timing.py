@@ -96,8 +96,8 @@ class ForgetsHolds(Capabilities):
 class BeginsWithoutHolding(Capabilities):
     """Before anything of a source is durable nobody knows what it will send, so frontiers are empty at first."""
 
-    def whole(self, number: tuple[int, int], is_idle: bool = False) -> Announce:
-        announcement = super().whole(number, is_idle)
+    def whole(self, number: tuple[int, int]) -> Announce:
+        announcement = super().whole(number)
         if not self._stored:
             announcement.counts = {}
         return announcement
@@ -121,8 +121,8 @@ class PrunesSilently(Capabilities):
         self._changed_frontiers.clear()
         super().seal(transaction)
 
-    def whole(self, number: tuple[int, int], is_idle: bool = False) -> Announce:
-        announcement = super().whole(number, is_idle)
+    def whole(self, number: tuple[int, int]) -> Announce:
+        announcement = super().whole(number)
         announcement.passed = {}
         return announcement
 
@@ -138,7 +138,11 @@ class LetsGo(SourceKernel):
             self._flush(effects)
 
 
-@canary("a loop that ends when nothing waits", loops, r".")
+@canary(
+    "a loop that ends when nothing waits",
+    loops,
+    r"all have finished, although|finished after",
+)
 class EndsWhenQuiet(OperatorKernel):
     """A feedback operator takes an empty inbox for the end of its loop, while something is still on its way round."""
 
@@ -164,11 +168,3 @@ class NeverPrunes(Capabilities):
 
     def _prune(self, location: str, frontier: Antichain) -> None:
         pass
-
-
-@canary("an announcement with the number of a commit under way", two_moments, STUCK)
-class NumbersAhead(SourceKernel):
-    """That a source is idle is said with the number of a commit that is not durable, which is then taken for known."""
-
-    def _durable_commits(self) -> int:
-        return self.commits + 1

@@ -231,7 +231,7 @@ def test_a_cycle_with_feedback_operator(pipeline: Pipeline) -> None:
     pipeline.operator("enter", Pass("in back"), {"in": "returns.out"})
     pipeline.operator("way", Pass(is_feedback=True), "enter.out")
     pipeline.connect("way.out", "enter.back")
-    assert pipeline.build().has_cycle
+    assert pipeline.build().nodes["way"].order is not None
 
 
 def test_each_cycle_needs_one(pipeline: Pipeline) -> None:
