@@ -28,7 +28,7 @@ from clew.model.history import (
     UndonePair,
     Use,
 )
-from clew.model.names import Channel, Replica
+from clew.model.names import Channel, Replica, is_name
 from clew.model.ranges import IdSet
 
 
@@ -299,7 +299,7 @@ class MemoryReader:
 
     def replicas(self) -> list[Replica]:
         """The replicas that have a log."""
-        return sorted(self.logs)
+        return sorted(each for each in self.logs if is_name(each.operator))
 
     def events(self, sender: Replica, port: str, ids: Iterable[int]) -> list[Event]:
         """These output events with their bodies."""

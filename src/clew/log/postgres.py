@@ -23,7 +23,7 @@ from clew.log.sql_reading import read_events, read_rows
 from clew.log.sql_replica import no_directory
 from clew.log.standing import Holder, Standing, read_standing
 from clew.model.event import Event
-from clew.model.names import Replica
+from clew.model.names import Replica, is_name
 
 
 def open_postgres(
@@ -135,7 +135,7 @@ class PostgresReader:
         """The replicas that have a log."""
         with self._lock, self._place.errors_named():
             rows = self._connection.execute("SELECT operator, idx FROM replicas").fetchall()
-        return sorted(Replica(operator, idx) for operator, idx in rows)
+        return sorted(Replica(operator, idx) for operator, idx in rows if is_name(operator))
 
     def events(self, sender: Replica, port: str, ids: Iterable[int]) -> list[Event]:
         """These output events with their bodies; what is not there is left out."""

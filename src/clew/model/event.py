@@ -13,16 +13,32 @@ if TYPE_CHECKING:
     from clew.model.names import Replica
 
 NO_ATTRIBUTES: Mapping[str, Any] = {}
+BORDER = "clew-border"
+"""The attribute of an epoch border: the epoch that ends there."""
 
 
 class Event:
     """One event: who sent it, its number on that port, and its records.
 
-    Ids count from 1 on each output port, without gaps. An end mark has no records and says that nothing follows.
+    Ids count from 1 on each output port, without gaps. An end mark has no records and says that nothing follows; a
+    border has none either, and says that an epoch ends.
     Events are never changed once made. `input` is the input port on which an operator received it.
     """
 
-    __slots__ = ("_body", "_size", "_table", "attributes", "batch", "id", "input", "is_end", "port", "sender", "time")
+    __slots__ = (
+        "_body",
+        "_size",
+        "_table",
+        "attributes",
+        "batch",
+        "border",
+        "id",
+        "input",
+        "is_end",
+        "port",
+        "sender",
+        "time",
+    )
 
     def __init__(
         self,
@@ -41,7 +57,9 @@ class Event:
         self.time = time
         self.attributes = attributes
         self.input = ""
-        self.is_end = batch is None
+        self.border: int = attributes.get(BORDER, 0) if batch is None else 0
+        """Of an epoch border, the epoch that ends there; otherwise 0."""
+        self.is_end = batch is None and not self.border
         self._table: pa.Table | None = None
         self._body: bytes | None = None
         self._size = -1
@@ -57,7 +75,7 @@ class Event:
         """The records as an Arrow table."""
         if self._table is None:
             if self.batch is None:
-                raise MoveError(f"event {self} is an end mark and has no records")
+                raise MoveError(f"event {self} is {'a border' if self.border else 'an end mark'} and has no records")
             self._table = pa.Table.from_batches([self.batch])
         return self._table
 
@@ -113,7 +131,7 @@ class Event:
         return f"{self.sender}.{self.port}/{self.id}"
 
     def __repr__(self) -> str:
-        return f"<Event {self}{' end' if self.is_end else ''}>"
+        return f"<Event {self}{' end' if self.is_end else f' border {self.border}' if self.border else ''}>"
 
 
 def same_batch(one: pa.RecordBatch | None, other: pa.RecordBatch | None) -> bool:

@@ -94,6 +94,8 @@ class Transaction:
     pairs: list[Pair] = field(default_factory=list)
     closed: list[int] = field(default_factory=list)
     """Serials of Input Sets that were generated: their pairs are done from now on."""
+    taken: list[tuple[Channel, Event]] = field(default_factory=list)
+    """With snapshots: the events of these pairs, since their senders do not keep them."""
     cursors: dict[Channel, Cursor] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     state: dict[bytes, bytes | None] = field(default_factory=dict)

@@ -31,6 +31,22 @@ class Ended:
 
 
 @dataclass(slots=True, unsafe_hash=True)
+class Held:
+    """The border of an epoch was taken on a channel, which waits for the others now."""
+
+    channel: Channel
+    event: int
+    epoch: int
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Bordered:
+    """The replica's epoch has ended: its state is captured here, and the border passed on."""
+
+    epoch: int
+
+
+@dataclass(slots=True, unsafe_hash=True)
 class Asked:
     """`ready` answered with this first group, or with none."""
 

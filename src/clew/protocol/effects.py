@@ -141,6 +141,15 @@ class Announce:
 
 
 @dataclass(slots=True, unsafe_hash=True)
+class Snapshot:
+    """Capture the log as it is now, before anything else is begun; then store it, and tell the coordinator."""
+
+    epoch: int
+    is_final: bool
+    """Whether the replica has finished: it stands for all later epochs too."""
+
+
+@dataclass(slots=True, unsafe_hash=True)
 class Alarm:
     """Deliver `Ticked` at this time or soon after it."""
 
@@ -237,6 +246,6 @@ Move = Fold | Refold | Ask | Advance | Generate | Finish | Fire | Plan | Read
 MOVES: tuple[type[Any], ...] = (Fold, Refold, Ask, Advance, Generate, Finish, Fire, Plan, Read)
 
 Effect = (
-    Commit | Hello | Connect | Send | Ack | Fetch | FetchEffect | Pull | Survey | Write | Check | Announce | Alarm
-    | Complete | Fail | Move
+    Commit | Hello | Connect | Send | Ack | Fetch | FetchEffect | Pull | Survey | Write | Check | Announce | Snapshot
+    | Alarm | Complete | Fail | Move
 )  # fmt: skip

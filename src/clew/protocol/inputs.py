@@ -183,6 +183,20 @@ class Advanced:
 
 
 @dataclass(slots=True, unsafe_hash=True)
+class Marked:
+    """The coordinator asks a source to end this epoch."""
+
+    epoch: int
+
+
+@dataclass(slots=True, unsafe_hash=True)
+class Completed:
+    """Every replica's snapshot of this epoch is durable, and so is the word that they are."""
+
+    epoch: int
+
+
+@dataclass(slots=True, unsafe_hash=True)
 class Written:
     """A write action has taken effect outside."""
 
@@ -293,5 +307,6 @@ MOVE_RESULTS: frozenset[type[Any]] = frozenset((Folded, Refolded, Answered, Move
 
 Input = (
     Started | Buried | Ticked | Greeted | Broken | Connected | Received | Acked | Committed | Fetched | EffectFetched
-    | Pulled | Surveyed | Written | WriteUnknown | Checked | Advanced | MoveResult
+    | Pulled | Surveyed | Written | WriteUnknown | Checked | Advanced | Marked | Completed
+    | MoveResult
 )  # fmt: skip

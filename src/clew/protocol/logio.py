@@ -195,8 +195,11 @@ class OperatorKernel(GivingUp):
     def on_folded(self, given: was.Folded, effects: list[Effect]) -> None:
         """The event joins the history: its pairs, its cursor and the state it changed, together."""
         assert isinstance(self.move, does.Fold)
-        inbound, number, time = self.inputs[self.move.channel], self.move.event.id, self.move.event.time
+        event = self.move.event
+        inbound, number, time = self.inputs[self.move.channel], event.id, event.time
         self.move = None
+        if given.pairs:
+            self._needs(inbound.channel, event)
         for key, note in given.pairs:
             self._pair(inbound, number, key, note)
         inbound.assign(number, len(given.pairs))
@@ -211,6 +214,9 @@ class OperatorKernel(GivingUp):
         else:
             self.must_ask = True
         self._proceed(effects)
+
+    def _needs(self, channel: Channel, event: Event) -> None:
+        """An event has joined with at least one pair; its sender keeps it until the last of them is done."""
 
     def _is_ready(self, group: tuple[bytes, ...] | None, choices: was.Choices) -> None:
         """What `ready` of an immediate operator would answer now."""
@@ -258,15 +264,20 @@ class OperatorKernel(GivingUp):
                 return self._begin(does.Fire(name), effects, at)
             if self.has_moved and self._advance(effects):
                 return True
-            if not self.inbox:
+            received = self._next_event(effects)
+            if received is None:
                 break
-            inbound, event = self.inbox.popleft()
+            inbound, event = received
             if not event.is_end:
                 return self._begin(does.Fold(inbound.channel, event), effects)
             self._take_end(inbound, event.id)
         if all(inbound.ended for inbound in self.inputs.values()) and (self.is_drained or not self.is_feedback):
             return self._begin(does.Finish(tuple(self.sets)), effects)
         return False
+
+    def _next_event(self, effects: list[Effect]) -> tuple[InChannel, Event] | None:
+        """The next event to be taken, if there is one."""
+        return self.inbox.popleft() if self.inbox else None
 
     def _refold(self, effects: list[Effect]) -> bool:
         if self.pulled and self.verdict is None:

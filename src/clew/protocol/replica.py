@@ -193,6 +193,10 @@ class ReplicaKernel:
         if self.times is not None:
             effects.append(self.times.whole((self.incarnation, 0)))
 
+    def _announce(self, announcement: does.Announce, effects: list[Effect]) -> None:
+        """Tells the tracker what is new."""
+        effects.append(announcement)
+
     def _durable_commits(self) -> int:
         """The number of the last commit that is durable."""
         return self.commits - (self.committing is not None)
@@ -253,12 +257,15 @@ class ReplicaKernel:
 
     def _durable(self, transaction: Transaction, effects: list[Effect]) -> None:
         for output in transaction.outputs:
-            destination = self.ports.get(output.event.port) or self.writers[output.event.port]
-            destination.became_durable(output)
+            port = self.ports.get(output.event.port)
+            if port is not None:
+                port.became_durable(output)
+            else:
+                self._writable(output)
         if self.times is not None:
             announcement = self.times.durable((self.incarnation, self.commits), self.is_idle)
             if announcement is not None:
-                effects.append(announcement)
+                self._announce(announcement, effects)
         for writer in self.writers.values():
             writer.done_durable = transaction.counters.get(f"written:{writer.name}", writer.done_durable)
         if transaction.counters.get("finished"):
@@ -266,6 +273,10 @@ class ReplicaKernel:
         for port in self.ports.values():
             if not port.channels and not self._is_kept(port):
                 self._forget(port)
+
+    def _writable(self, output: Output) -> None:
+        """A write action is durable."""
+        self.writers[output.event.port].became_durable(output)
 
     def _decided(self, decision: object, weight: int = 1) -> None:
         """A move's result has joined the history; the clock is at least where the move saw it."""

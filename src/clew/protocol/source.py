@@ -283,7 +283,8 @@ class SourceKernel(ReplicaKernel):
         if (now >= idle_at) != self.is_idle:
             self.is_idle = now >= idle_at
             self.others = None
-            effects.append(does.Announce((self.incarnation, self._durable_commits()), {}, is_idle=self.is_idle))
+            number = (self.incarnation, self._durable_commits())
+            self._announce(does.Announce(number, {}, is_idle=self.is_idle), effects)
         if not self.is_idle:
             self._set_alarm(idle_at, effects)
         self._follow(effects)

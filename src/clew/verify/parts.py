@@ -8,7 +8,10 @@ from dataclasses import dataclass, field
 
 from clew.log.contract import Store
 from clew.log.memory import MemoryStore
+from clew.log.snapshots import SnapshotLog
 from clew.model.graph import Graph
+from clew.protocol.barriers import SnapshotOperator, SnapshotSource
+from clew.protocol.epochs import EpochKernel
 from clew.protocol.logio import OperatorKernel
 from clew.protocol.moves import Moves
 from clew.protocol.settings import Settings
@@ -25,9 +28,16 @@ class Parts:
     store: Callable[[Graph], Store] = field(default=lambda graph: MemoryStore(graph.describe(), "5eed"))
     settings: Settings | None = None
     """None: sizes are chosen by the seed, mostly small ones."""
+    epochs: type[EpochKernel] | None = None
+    """None: every replica recovers alone, from its log."""
+    snapshots: type[SnapshotLog] = SnapshotLog
+    every_s: float | None = None
+    """How long an epoch lasts, at least; None: chosen by the seed."""
 
 
 HEALTHY = Parts()
+SNAPSHOT = Parts(operator=SnapshotOperator, source=SnapshotSource, epochs=EpochKernel)
+"""All replicas recover together, from the last complete epoch."""
 
 
 def small_sizes(chance: random.Random) -> Settings:

@@ -291,13 +291,13 @@ class Process(Actor):
     def do_send(self, effect: does.Send) -> None:
         """Sends an event."""
         world = self.world
-        if world.invariants is not None:
+        if world.invariants is not None and world.is_judged(self):
             world.invariants.on_send(self.replica, self.log.incarnation, effect)
         self._post(effect.channel, True, was.Received(effect.channel, effect.session, effect.event))
 
     def do_ack(self, effect: does.Ack) -> None:
         """Sends an acknowledgement."""
-        if self.world.invariants is not None:
+        if self.world.invariants is not None and self.world.is_judged(self):
             self.world.invariants.on_ack(self.replica, effect)
         message = was.Acked(effect.channel, effect.session, effect.assigned, effect.released, effect.pressure)
         self._post(effect.channel, False, message)
@@ -339,7 +339,7 @@ class Process(Actor):
         """Reads events of its senders' logs."""
         events = []
         for channel, number in effect.events:
-            found = self.world.reader.events(channel.sender, channel.output, [number])
+            found = self.world.events(self, channel, number)
             if not found:
                 if not self.world.commit(self, Transaction()):
                     return  # A successor has finished with it; this process is fenced and has ended.
@@ -356,8 +356,7 @@ class Process(Actor):
         world = self.world
         if effect.connection in self.requests:
             raise Violation(f"{self.replica}: a second write on {effect.connection!r} is begun while one is under way")
-        if world.invariants is not None:
-            world.invariants.on_write(self.replica, effect)
+        world.begin_write(self, effect)
         request = self.requests[effect.connection] = Request(self, effect.connection, effect.output)
         world.enable(request)
 
@@ -374,13 +373,17 @@ class Process(Actor):
             self.announcements.messages.append(effect)
             world.enable(self.announcements)
 
+    def do_snapshot(self, effect: does.Snapshot) -> None:
+        """Captures what it knows."""
+        self.world.snapshot(self, effect)
+
     def do_alarm(self, effect: does.Alarm) -> None:
         """Waits for a time."""
         self.world.alarms.append((effect.at, self))
 
     def do_complete(self, effect: does.Complete) -> None:
         """Has nothing left to do."""
-        if self.world.invariants is not None:
+        if self.world.invariants is not None and self.world.is_judged(self):
             self.world.invariants.on_complete(self.replica)
         self.is_complete = True
 
@@ -415,6 +418,7 @@ _PERFORM: dict[type, Callable[[Process, Any], None]] = {
     does.Write: Process.do_write,
     does.Check: Process.do_check,
     does.Announce: Process.do_announce,
+    does.Snapshot: Process.do_snapshot,
     does.Alarm: Process.do_alarm,
     does.Complete: Process.do_complete,
     does.Fail: Process.do_fail,

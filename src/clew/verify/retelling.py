@@ -136,6 +136,7 @@ class Run:
         self.definition: Any = copy.deepcopy(self.node.definition)
         self.ctx = RetoldContext()
         self.clock = 0.0
+        self.epoch = 1
         self.definition.open(self.ctx)
 
     def expect(self, port: str, batch: pa.RecordBatch | None, time: Any = None) -> int:
@@ -144,7 +145,7 @@ class Run:
         logged = self.shelf.outputs[port]
         if number > len(logged):
             raise Violation(f"{self.replica}.{port}: event {number} is missing; a run without failures produces it")
-        if not same_batch(logged[number - 1].event.batch, batch):
+        if logged[number - 1].event.border or not same_batch(logged[number - 1].event.batch, batch):
             raise Violation(
                 f"{self.replica}.{port}: event {number} is {rows_words(logged[number - 1].event.batch)}; "
                 f"a run without failures produces {rows_words(batch)}"
@@ -153,6 +154,17 @@ class Run:
         if found != time:
             raise Violation(f"{self.replica}.{port}: event {number} has the time {found!r}; expected {time!r}")
         return number
+
+    def expect_border(self, epoch: int) -> None:
+        """The epoch ends: the next committed output on every port is its border."""
+        if epoch != self.epoch:
+            raise Violation(f"{self.replica}: ended epoch {epoch}; expected {self.epoch}")
+        self.epoch += 1
+        for port in self.node.outputs:
+            number = self.made[port] = self.made[port] + 1
+            logged = self.shelf.outputs[port]
+            if number > len(logged) or logged[number - 1].event.border != epoch:
+                raise Violation(f"{self.replica}.{port}: event {number} is not the border of epoch {epoch}")
 
     def expect_end(self) -> None:
         """Nothing was committed beyond what was produced."""

@@ -35,6 +35,8 @@ class OperatorRun(Run):
         """All open pairs in the order of assignment: key, channel, event and note."""
         self.must_refold = False
         self.ended: set[Channel] = set()
+        self.aligned: set[Channel] = set()
+        """Channels on which the border of the present epoch was taken."""
         self.must_ask = False
         self.moments = Moments(self.node)
         self.ctx.frontiers = {port: Everything(order) for port, order in self.node.input_orders.items()}
@@ -62,6 +64,12 @@ class OperatorRun(Run):
                     self._next(decision.channel, decision.event, is_end=True)
                     self.ended.add(decision.channel)
                     self.must_ask = True
+                case did.Held():
+                    self._expect_quiet(decision)
+                    self._held(decision)
+                case did.Bordered():
+                    self._expect_quiet(decision)
+                    self._bordered(decision)
                 case did.Rang():
                     self._expect_quiet(decision)
                     self._rang(decision)
@@ -111,7 +119,24 @@ class OperatorRun(Run):
             raise Violation(f"{self.replica}: took event {number} of {channel}, which its sender never committed so")
         return sent[number - 1].event
 
+    def _held(self, decision: did.Held) -> None:
+        """The border of the present epoch was taken."""
+        event = self._next(decision.channel, decision.event, is_end=False)
+        if event.border != decision.epoch or decision.epoch != self.epoch:
+            raise Violation(f"{self.replica}: took the border of epoch {event.border} as {brief(decision)}")
+        self.aligned.add(decision.channel)
+
+    def _bordered(self, decision: did.Bordered) -> None:
+        """An epoch ends when its border was taken on every channel that has not ended."""
+        waiting = [each for each in self.taken if each not in self.aligned and each not in self.ended]
+        if waiting:
+            raise Violation(f"{self.replica}: epoch {decision.epoch} ended before its border came on {waiting[0]}")
+        self.aligned.clear()
+        self.expect_border(decision.epoch)
+
     def _took(self, decision: did.Took) -> None:
+        if decision.channel in self.aligned:
+            raise Violation(f"{self.replica}: {brief(decision)} was decided before the epoch of its border had ended")
         event = self._next(decision.channel, decision.event, is_end=False).received(decision.channel.input)
         pairs = list(self.definition.assign(event, self.ctx.given(decision.choices)))
         for each in pairs:

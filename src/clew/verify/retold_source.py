@@ -46,6 +46,8 @@ class SourceRun(Run):
                     self._emitted(decision, next(items, None))
                 case did.Followed():
                     self._followed(decision)
+                case did.Bordered():
+                    self.expect_border(decision.epoch)
                 case did.Read() if self.definition.is_replayable:
                     if next(items, None) is not None:
                         raise Violation(

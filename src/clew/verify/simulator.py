@@ -10,6 +10,7 @@ from clew.verify.oracle import judge
 from clew.verify.parts import HEALTHY, Parts
 from clew.verify.rest import judge_empty, judge_rest
 from clew.verify.schedule import Schedule
+from clew.verify.snapshot_world import SnapshotWorld
 from clew.verify.world import World
 
 CALM = Schedule()
@@ -44,14 +45,17 @@ def simulate(
     steps_max: int = 2_000_000,
 ) -> Report:
     """Runs a pipeline under a schedule and judges the result."""
-    world = World(graph, schedule, parts, is_checking, is_tracing)
+    world = (World if parts.epochs is None else SnapshotWorld)(graph, schedule, parts, is_checking, is_tracing)
     violation = None
     try:
         world.run(steps_max)
         judge(graph, world.archive, world.outside, world.store.log_id)
         world.failures.judge(world.archive)
-        judge_rest(graph, world.reader, world.archive)
-        if graph.scopes and all(scope.keep_s is not None for scope in graph.scopes):
+        if isinstance(world, SnapshotWorld):
+            world.judge_rest()
+        else:
+            judge_rest(graph, world.reader, world.archive)
+        if parts.epochs is None and graph.scopes and all(scope.keep_s is not None for scope in graph.scopes):
             world.expire(steps_max)
             judge_empty(graph, world.reader)
     except (Violation, LogError) as error:  # A log that cannot be read, wherever that shows, is a broken guarantee.

@@ -33,7 +33,8 @@ class Announcements(Actor):
         if not self.messages:
             world.disable(self)
         assert world.tracking is not None
-        world.tracking.hear(world, str(self.process.replica), message)
+        if world.is_heard(self.process):
+            world.tracking.hear(world, str(self.process.replica), message)
 
 
 class Tracking(Actor):

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from clew.errors import Fenced, LogDamaged, MoveError, Violation
+from clew.log.contract import ReplicaLog
 from clew.model.connection import Kind
+from clew.model.event import Event
 from clew.model.graph import Graph
 from clew.model.history import Output, Transaction
-from clew.model.names import Replica
+from clew.model.names import Channel, Replica
 from clew.model.values import decode
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
@@ -86,7 +88,10 @@ class World:
         """Processes that may have announced what nobody has heard yet."""
         self.restarts = 0
         self.is_settled = False
-        for replica in graph.replicas:
+        self._begin()
+
+    def _begin(self) -> None:
+        for replica in self.graph.replicas:
             self.enable(Restart(replica))
 
     def _tracking(self) -> Tracking | None:
@@ -159,11 +164,15 @@ class World:
         if is_over:
             return False
         self._check_alarms()
-        if not self.alarms:
+        at = self._next_alarm()
+        if at is None:
             raise Violation(f"stuck: nothing can happen any more; {self._unfinished()}")
-        self.now = max(self.now, min(at for at, _ in self.alarms))
+        self.now = max(self.now, at)
         self._tick()
         return True
+
+    def _next_alarm(self) -> float | None:
+        return min((at for at, _ in self.alarms), default=None)
 
     def _log_frontiers(self) -> bool:
         """Lets those look at the clock that have been shown a frontier and have not logged it yet."""
@@ -175,11 +184,14 @@ class World:
     def _check_alarms(self) -> None:
         """When nothing but time can bring the run on, whoever has a timer waits for it or for something before it."""
         for replica, process in self.current.items():
-            timers = self.reader.rows(replica).timers
+            timers = self._timers(replica, process)
             if timers and process.is_running:
                 name, at = min(timers.items(), key=lambda timer: timer[1])
                 if at > self.now and not any(alarm <= at for alarm, owner in self.alarms if owner is process):
                     raise Violation(f"{replica}: timer {decode(name)!r} is set for {at}, and nothing will ring it")
+
+    def _timers(self, replica: Replica, process: Process) -> Mapping[bytes, float]:
+        return self.reader.rows(replica).timers
 
     def _settle(self) -> None:
         """All have finished: everyone looks at the clock once more and forgets what it can."""
@@ -211,7 +223,7 @@ class World:
     def start(self, replica: Replica) -> None:
         """Begins the next incarnation of a replica."""
         self.is_settled = False
-        log = self.store.open(replica)
+        log = self._open(replica)
         if self.invariants is not None:
             self.invariants.on_start(replica, log.incarnation)
         process = Process(self, replica, log)
@@ -226,8 +238,19 @@ class World:
             raise Violation(str(error)) from error
         is_dead = not any(zombie.replica == replica for zombie in self.zombies)
         cause = self.deaths.get(replica)
-        is_cautious = replica in self.deaths and (cause is not None or self.wariness.random() < 0.5)
-        process.take(was.Started(log.recover(), self.now, is_dead, is_cautious, cause or ""))
+        process.take(was.Started(log.recover(), self.now, is_dead, self._is_cautious(replica), cause or ""))
+
+    def _open(self, replica: Replica) -> ReplicaLog:
+        return self.store.open(replica)
+
+    def _is_cautious(self, replica: Replica) -> bool:
+        return replica in self.deaths and (self.deaths[replica] is not None or self.wariness.random() < 0.5)
+
+    def _lost(self, replica: Replica) -> None:
+        """A replica has no process any more."""
+        del self.current[replica]
+        self.restarts += 1
+        self.enable(Restart(replica))
 
     def fail(self, process: Process, move: does.Move, error: str) -> None:
         """A move failed, and its process with it; unless a successor has taken over, whose state it may have seen."""
@@ -263,9 +286,7 @@ class World:
         if self.trace is not None:
             self.note(process, "died")
         if self.current.get(process.replica) is process:
-            del self.current[process.replica]
-            self.restarts += 1
-            self.enable(Restart(process.replica))
+            self._lost(process.replica)
         else:
             successor = self.current.get(process.replica)
             if successor is not None and not any(each.replica == process.replica for each in self.zombies):
@@ -298,10 +319,8 @@ class World:
         if self.trace is not None:
             self.note(process, "is paused and taken for dead")
         if self.current.get(process.replica) is process:
-            del self.current[process.replica]
             self.deaths[process.replica] = None
-            self.restarts += 1
-            self.enable(Restart(process.replica))
+            self._lost(process.replica)
 
     def _wake(self) -> None:
         for at, process in list(self.wakes):
@@ -348,16 +367,7 @@ class World:
                 self.crash(process)
                 return FaultKind.CRASH
             case FaultKind.POWER:
-                everyone = [*self.zombies, *self.current.values()]
-                for each in everyone:
-                    self.crash(each)
-                if self.tracking is not None:
-                    for each in self.announcing:
-                        self._silence(each)
-                    self.tracking.stop(self)
-                    self.tracking = self._tracking()
-                if self.arrivals is not None:
-                    self.arrivals.on_power()
+                self.power()
                 return FaultKind.CRASH
             case FaultKind.PAUSE:
                 self.pause(process, fault.length)
@@ -366,6 +376,26 @@ class World:
                 self._break(process)
                 return None
         return fault.kind
+
+    def strikes_all(self, kinds: Iterable[FaultKind]) -> bool:
+        """Whether a fault strikes whoever coordinates; here nobody does."""
+        return False
+
+    def power(self) -> None:
+        """Everything that runs dies at once."""
+        for each in [*self.zombies, *self.current.values()]:
+            self.crash(each)
+        self._forget_frontiers()
+        if self.arrivals is not None:
+            self.arrivals.on_power()
+
+    def _forget_frontiers(self) -> None:
+        """The tracker dies, and another begins."""
+        if self.tracking is not None:
+            for each in self.announcing:
+                self._silence(each)
+            self.tracking.stop(self)
+            self.tracking = self._tracking()
 
     def _break(self, process: Process) -> None:
         """A connection is lost: what was under way is gone, and its ends hear of it, each at its own time."""
@@ -403,17 +433,41 @@ class World:
             return False
         except LogDamaged as error:
             raise Violation(f"{process.replica}: {error}") from error
+        self._committed(process, transaction)
+        if self.trace is not None:
+            self.note(process, f"committed {brief(transaction)}")
+        return True
+
+    def _committed(self, process: Process, transaction: Transaction) -> None:
         if self.invariants is not None:
             self.invariants.on_fence(process.replica, process.log.incarnation)
             self.invariants.on_commit(process.replica, transaction, self.now)
         self.archive[process.replica].add(transaction)
         if self.arrivals is not None:
             self.arrivals.on_commit(process.replica, transaction)
-        if self.trace is not None:
-            self.note(process, f"committed {brief(transaction)}")
+
+    def events(self, process: Process, channel: Channel, number: int) -> list[Event]:
+        """An event that an open Input Set needs again, if it is still there."""
+        return self.reader.events(channel.sender, channel.output, [number])
+
+    def snapshot(self, process: Process, effect: does.Snapshot) -> None:
+        """Captures the memory of a process."""
+        raise Violation(f"{process.replica}: asks for a snapshot in a run without epochs")
+
+    def is_heard(self, process: Process) -> bool:
+        """Whether the tracker listens to what a process has announced."""
         return True
 
+    def is_judged(self, process: Process) -> bool:
+        """Whether what a process does counts."""
+        return self.invariants is not None
+
     # The outside
+
+    def begin_write(self, process: Process, effect: does.Write) -> None:
+        """A write action is about to be executed."""
+        if self.invariants is not None:
+            self.invariants.on_write(process.replica, effect)
 
     def write(self, process: Process, connection: str, output: Output) -> None:
         """A write action takes effect."""

@@ -5,6 +5,7 @@ search that finds nothing wrong with the healthy parts must find it, and the rig
 """
 
 from tests.simulation.canaries import (
+    borders,
     commits,
     giving_up,
     lineage,
@@ -29,6 +30,7 @@ __all__ = [
     "Catch",
     "Habitat",
     "Hunt",
+    "borders",
     "commits",
     "giving_up",
     "lineage",

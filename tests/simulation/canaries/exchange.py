@@ -6,8 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from clew.log.memory import MemoryReplicaLog, MemoryStore, Rows
+from clew.log.snapshots import SnapshotLog
 from clew.model.names import Replica
 from clew.protocol.capabilities import Capabilities
+from clew.protocol.epochs import EpochKernel
 from clew.protocol.inbound import InChannel
 from clew.protocol.logio import OperatorKernel
 from clew.protocol.moves import Moves
@@ -23,6 +25,10 @@ def exchange(parts: Parts, part: type) -> Parts:
         return replace(parts, operator=part)
     if issubclass(part, SourceKernel):
         return replace(parts, source=part)
+    if issubclass(part, EpochKernel):
+        return replace(parts, epochs=part)
+    if issubclass(part, SnapshotLog):
+        return replace(parts, snapshots=part)
     if issubclass(part, Moves):
         return replace(parts, moves=part)
     if issubclass(part, MemoryReplicaLog):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +19,7 @@ from clew.protocol.effects import Effect, Send
 from clew.protocol.outbound import OutPort
 from clew.protocol.settings import Settings
 from clew.testing import Outside, scripted
-from clew.verify.parts import Parts
+from clew.verify.parts import SNAPSHOT, Parts
 
 
 @dataclass(frozen=True)
@@ -239,3 +239,41 @@ def two_moments() -> clew.Pipeline:
 def loops() -> clew.Pipeline:
     """A number that goes round twice."""
     return timed.small_loop(2)
+
+
+EPOCHS = replace(SNAPSHOT, every_s=0.0, settings=Settings(window=4, commit_max=2, read_max=1, backlog_max=4))
+"""Epochs as short as can be, one after the other."""
+
+
+@habitat(EPOCHS)
+def epochs_pairs() -> clew.Pipeline:
+    """A stateful operator between a source and a writer, with snapshots."""
+    pipeline = clew.Pipeline("epochs-pairs")
+    source = pipeline.source("numbers", scripted(numbers(6)))
+    paired = source.operator("pairs", Pairs())
+    paired.write("report", Outside("report").writer())
+    return pipeline
+
+
+@habitat(EPOCHS)
+def epochs_two() -> clew.Pipeline:
+    """Two inputs whose order of arrival makes a difference, and a writer, with snapshots."""
+    pipeline = clew.Pipeline("epochs-two")
+    p = pipeline.source("p", scripted([[{"hour": 1, "x": 11}], [{"hour": 2, "x": 12}], [{"hour": 3, "x": 13}]]))
+    q = pipeline.source("q", scripted([[{"hour": 1, "x": 21}], [{"hour": 1, "x": 22}]]))
+    pipeline.operator("hours", Hours(False), {"p": p, "q": q})
+    return pipeline
+
+
+@habitat(EPOCHS)
+def epochs_idempotent() -> clew.Pipeline:
+    """Writes that may be done twice in a row, with snapshots."""
+    pipeline = clew.Pipeline("epochs-idempotent")
+    pipeline.source("numbers", scripted(numbers(4))).write("report", Outside("report").writer("idempotent"))
+    return pipeline
+
+
+@habitat(EPOCHS)
+def epochs_moments() -> clew.Pipeline:
+    """Two sources with times, joined by windows, with snapshots."""
+    return timed.join([[1], [5]], [[1], [8]], 4, has_all=False)

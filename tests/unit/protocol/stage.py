@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from clew.model.connection import Kind
-from clew.model.event import Event, as_batch
+from clew.model.event import BORDER, Event, as_batch
 from clew.model.graph import Capture, Node
 from clew.model.history import Cursor, Output, ReadAction, Recovered, Transaction, UndonePair
 from clew.model.names import Channel, Replica
@@ -122,20 +122,25 @@ def operator(
     inbound: Iterable[Channel] = (IN,),
     outbound: Iterable[Channel] = (OUT,),
     settings: Settings | None = None,
+    kernel: type[OperatorKernel] = OperatorKernel,
     **parts: Any,
 ) -> OperatorKernel:
     """The kernel of a middle operator; not started."""
     inbound = tuple(inbound)
     described = node(inputs=tuple(channel.input for channel in inbound), **parts)
-    return OperatorKernel(described, OP, inbound, tuple(outbound), settings or Settings())
+    return kernel(described, OP, inbound, tuple(outbound), settings or Settings())
 
 
 def source(
-    definition: Source | None = None, *, outbound: Iterable[Channel] = (OUT,), settings: Settings | None = None
+    definition: Source | None = None,
+    *,
+    outbound: Iterable[Channel] = (OUT,),
+    settings: Settings | None = None,
+    kernel: type[SourceKernel] = SourceKernel,
 ) -> SourceKernel:
     """The kernel of a source; not started."""
     described = Node("op", definition or Spoken(), (), ("out",))
-    return SourceKernel(described, OP, tuple(outbound), settings or Settings())
+    return kernel(described, OP, tuple(outbound), settings or Settings())
 
 
 def start(
@@ -182,6 +187,11 @@ def received(number: int, channel: Channel = IN, session: Session = FIRST) -> wa
 
 def received_end(number: int, channel: Channel = IN, session: Session = FIRST) -> was.Received:
     return was.Received(channel, session, end(number, channel))
+
+
+def received_border(epoch: int, number: int, channel: Channel = IN, session: Session = FIRST) -> was.Received:
+    border = Event(channel.sender, channel.output, number, None, attributes={BORDER: epoch})
+    return was.Received(channel, session, border)
 
 
 def folded(*keys: Any, note: Any = None, **changes: Any) -> was.Folded:
@@ -249,7 +259,8 @@ def tell(effect: Effect) -> str:
         case does.Connect():
             return f"connect {effect.channel.sender} {_session(effect.session)} after {effect.assigned}"
         case does.Send():
-            ending = " end" if effect.event.is_end else ""
+            event = effect.event
+            ending = " end" if event.is_end else f" border {event.border}" if event.border else ""
             return f"send {effect.channel.receiver} {effect.event.id}{ending} {_session(effect.session)}"
         case does.Ack():
             return f"ack {effect.channel.sender} {effect.assigned} {effect.released}"
@@ -263,6 +274,8 @@ def tell(effect: Effect) -> str:
             return "survey"
         case does.Write() | does.Check():
             return f"{type(effect).__name__.lower()} {effect.connection} {effect.number}"
+        case does.Snapshot():
+            return f"snapshot {effect.epoch}{' final' if effect.is_final else ''}"
         case does.Alarm():
             return f"alarm {effect.at}"
         case does.Complete():
