@@ -23,7 +23,7 @@ from clew.model.graph import Graph, Node
 from clew.protocol.moves import Moves, Surroundings
 from clew.protocol.settings import Settings
 from clew.testing import Outside, scripted
-from clew.verify.parts import HEALTHY, Parts
+from clew.verify.parts import HEALTHY, SNAPSHOT, Parts
 
 SIZES = ("small", "tight", "middle", "large")
 """Tight is the small one with no room to spare."""
@@ -66,6 +66,11 @@ class Case(NamedTuple):
     def parts(self, size: str) -> Parts:
         """The small pipeline has fixed settings; for the larger ones each seed chooses, mostly small sizes."""
         return replace(self.special, settings={"small": ROOMY, "tight": TIGHT}.get(size))
+
+    def with_snapshots(self, size: str, every_s: float | None = 0.0) -> Parts:
+        """The same with barrier snapshots; how long an epoch lasts, if the seed does not choose it."""
+        parts = self.parts(size)
+        return replace(SNAPSHOT, store=parts.store, moves=parts.moves, settings=parts.settings, every_s=every_s)
 
 
 def linear(events: int, size: int, *, has_all: bool = True) -> clew.Pipeline:

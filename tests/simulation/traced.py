@@ -25,7 +25,7 @@ from clew.verify.world import World
 
 def traced_run(
     graph: Graph, schedule: Schedule, parts: Parts, directory: Path
-) -> tuple[Trace, dict[Replica, Facts], World]:
+) -> tuple[Trace, dict[Replica, Facts]]:
     """Runs a pipeline under a schedule; gives its trace, and what the logs say at the end."""
     mode = LOG if parts.epochs is None else SNAPSHOT
     tracers: dict[Process, Tracer] = {}
@@ -69,7 +69,7 @@ def traced_run(
                 tracer._close()
             world.store.close()
     assert not any(tracer.error for tracer in tracers.values())
-    return read_trace(directory), facts, world
+    return read_trace(directory), facts
 
 
 def _facts(world: World, replica: Replica) -> Facts:

@@ -12,6 +12,9 @@ from typing import Any, TextIO
 
 from clew.cli.load import load
 from clew.errors import ClewError
+from clew.model.graph import Graph
+from clew.protocol.eligible import check_snapshots
+from clew.verify.parts import HEALTHY, SNAPSHOT, Parts
 from clew.verify.schedule import FaultKind, Schedule
 from clew.verify.simulator import Report, simulate
 from clew.verify.sweep import Tally, one_crash, random_schedules, try_all, two_crashes
@@ -34,6 +37,9 @@ def add_to(commands: Any) -> None:
     parser.add_argument("--schedule", metavar="S", help="repeat one schedule, such as 7:crash@17, and show its trace")
     parser.add_argument("--jobs", type=_count, default=os.cpu_count() or 1, metavar="N", help="processes")
     parser.add_argument("--no-invariants", action="store_true", help="judge only the end of each run (faster)")
+    parser.add_argument(
+        "--recovery", choices=("log", "snapshot"), default="log", help="how failures are recovered from (default log)"
+    )
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
     parser.set_defaults(run=run)
 
@@ -47,7 +53,7 @@ def _count(text: str) -> int:
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
     """Runs the command."""
-    graph = load(args.file)
+    graph, parts = _given(args)
     if args.schedule is not None:
         return _repeat(args, out)
     if not args.schedules and not args.crashes:
@@ -60,6 +66,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
             name,
             graph,
             schedules,
+            parts=parts,
             is_checking=not args.no_invariants,
             jobs=args.jobs,
             progress=show,
@@ -71,10 +78,19 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
             break
     seconds = time.monotonic() - begin
     if args.json:
-        print(json.dumps(_as_json(args.file, graph.name, tallies, seconds)), file=out)
+        print(json.dumps(_as_json(args, graph.name, tallies, seconds)), file=out)
     else:
-        _print(args.file, graph.name, tallies, seconds, out)
+        _print(args, graph.name, tallies, seconds, out)
     return 0 if all(tally.is_good for tally in tallies) else 1
+
+
+def _given(args: argparse.Namespace) -> tuple[Graph, Parts]:
+    """The pipeline, and the parts of the world that it is run in."""
+    graph = load(args.file)
+    if args.recovery == "log":
+        return graph, HEALTHY
+    check_snapshots(graph)
+    return graph, SNAPSHOT
 
 
 def _plans(args: argparse.Namespace) -> list[tuple[str, Callable[[int, Any], Any]]]:
@@ -92,9 +108,9 @@ def _plans(args: argparse.Namespace) -> list[tuple[str, Callable[[int, Any], Any
 
 
 def _repeat(args: argparse.Namespace, out: TextIO) -> int:
-    report = simulate(
-        load(args.file), Schedule.parse(args.schedule), is_tracing=True, is_checking=not args.no_invariants
-    )
+    graph, parts = _given(args)
+    schedule = Schedule.parse(args.schedule)
+    report = simulate(graph, schedule, parts=parts, is_tracing=True, is_checking=not args.no_invariants)
     if args.json:
         print(json.dumps({**_report_json(report), "trace": list(report.trace)}), file=out)
         return 0 if report.is_good else 1
@@ -130,7 +146,7 @@ class _Progress:
             print(" " * 78, end="\r", file=self.out, flush=True)
 
 
-def _print(file: str, name: str, tallies: list[Tally], seconds: float, out: TextIO) -> None:
+def _print(args: argparse.Namespace, name: str, tallies: list[Tally], seconds: float, out: TextIO) -> None:
     for tally in tallies:
         words = "every guarantee held" if tally.is_good else "VIOLATED"
         print(
@@ -145,12 +161,14 @@ def _print(file: str, name: str, tallies: list[Tally], seconds: float, out: Text
         print(f"\nviolated: {failed.violation}", file=out)
         for point, kind, replica in failed.struck:
             print(f"  point {point}: {kind} hit {replica}", file=out)
-        print(f"repeat it with its trace: clew verify {file} --schedule {failed.schedule}", file=out)
+        mode = "" if args.recovery == "log" else f" --recovery {args.recovery}"
+        print(f"repeat it with its trace: clew verify {args.file}{mode} --schedule {failed.schedule}", file=out)
 
 
-def _as_json(file: str, name: str, tallies: list[Tally], seconds: float) -> dict[str, Any]:
+def _as_json(args: argparse.Namespace, name: str, tallies: list[Tally], seconds: float) -> dict[str, Any]:
     return {
-        "file": file,
+        "file": args.file,
+        "recovery": args.recovery,
         "pipeline": name,
         "is_good": all(tally.is_good for tally in tallies),
         "seconds": round(seconds, 3),

@@ -210,4 +210,5 @@ class EpochKernel:
     def check(self) -> None:
         """Raises when an invariant is broken."""
         assert self.epoch <= self.marked or len(self.final) == len(self.replicas), f"{self.epoch} after {self.marked}"
-        assert all(epoch >= self.epoch or each in self.final for each, epoch in self.stored.items())
+        behind = [each for each, epoch in self.stored.items() if epoch < self.epoch and each not in self.final]
+        assert not behind, f"epoch {self.epoch} is complete, and {behind[0]} has not stored it"

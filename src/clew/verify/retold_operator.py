@@ -138,6 +138,8 @@ class OperatorRun(Run):
         if decision.channel in self.aligned:
             raise Violation(f"{self.replica}: {brief(decision)} was decided before the epoch of its border had ended")
         event = self._next(decision.channel, decision.event, is_end=False).received(decision.channel.input)
+        if event.border:
+            raise Violation(f"{self.replica}: {brief(decision)} was decided for a border")
         pairs = list(self.definition.assign(event, self.ctx.given(decision.choices)))
         for each in pairs:
             key, note, time = each if isinstance(each, Assigned) else (each, None, None)

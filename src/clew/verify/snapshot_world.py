@@ -178,7 +178,10 @@ class SnapshotWorld(World):
         assert isinstance(process.log, SnapshotLog)
         storing = self.storing.get(process)
         if storing is not None:
-            storing.add(self, process.log.capture(effect.epoch, effect.is_final))
+            try:
+                storing.add(self, process.log.capture(effect.epoch, effect.is_final))
+            except AssertionError as error:
+                raise Violation(str(error)) from error
 
     def on_complete(self, epoch: int) -> None:
         """From now on nothing up to this epoch can be lost, so it may be written."""

@@ -21,7 +21,7 @@ from clew.protocol.inbound import InChannel
 from clew.protocol.replica import ReplicaKernel
 
 NOT_COMPLETE = "is begun before its epoch is complete"
-CUT = "never committed so|a run without failures|expected|is missing|before the epoch of its border"
+CUT = "logged offset|decided for a border|acknowledges .*; durable are|never committed so|a run without failures|expected|is missing|before the epoch of its border"
 
 
 @canary("no alignment", epochs_two, "before the epoch of its border had ended|ended before its border came")
@@ -41,28 +41,18 @@ class PassesEarly(SnapshotOperator):
     late: does.Snapshot | None = None
 
     def _durable(self, transaction: Transaction, effects: list[Effect]) -> None:
+        late, self.late = self.late, None
+        if late is not None:
+            effects.append(late)
+        begin = len(effects)
         super()._durable(transaction, effects)
-        found = next((each for each in effects if isinstance(each, does.Snapshot)), None)
-        if self.late is not None:
-            effects.append(self.late)
-            self.late = None
+        found = next((each for each in effects[begin:] if isinstance(each, does.Snapshot)), None)
         if found is not None and not found.is_final:
             effects.remove(found)
             self.late = found
 
 
 @canary("recovery that keeps uncommitted output", epochs_two, f"{CUT}|kernel raised|invariant is broken")
-class KeepsOutput(SnapshotOperator):
-    """A sender of an earlier generation is listened to, so that what was thrown away comes in after all."""
-
-    def on_greeted(self, given: was.Greeted, effects: list[Effect]) -> None:
-        self.inputs[given.channel].greeted(given.incarnation, effects)
-
-    def on_connected(self, given: was.Connected, effects: list[Effect]) -> None:
-        super(Epochs, self).on_connected(given, effects)
-
-
-@canary("another generation served", epochs_two, f"{CUT}|kernel raised|invariant is broken")
 class ServesOthers(SnapshotSource):
     """A source of an earlier generation sends to receivers of the next, which have gone back, and it has not."""
 
@@ -70,9 +60,12 @@ class ServesOthers(SnapshotSource):
         super(Epochs, self).on_connected(given, effects)
 
 
-@canary("the greatest epoch instead of the greatest common one", epochs_two, f"{CUT}|{NOT_COMPLETE}|coordinator")
+@canary("the greatest epoch instead of the greatest common one", epochs_two, f"{CUT}|{NOT_COMPLETE}|stuck: nothing can happen")
 class GreatestEpoch(epochs.EpochKernel):
     """An epoch counts as complete when one replica has stored it."""
+
+    def check(self) -> None:
+        pass
 
     def common(self) -> int:
         return max((*self.stored.values(), *self.final.values()), default=self.epoch)
@@ -89,7 +82,7 @@ class TellsEarly(epochs.EpochKernel):
         super()._record(effects)
 
 
-@canary("a snapshot of an earlier generation counted", epochs_two, f"{CUT}|{NOT_COMPLETE}|coordinator")
+@canary("a snapshot of an earlier generation counted", epochs_two, f"{CUT}|{NOT_COMPLETE}|stuck: nothing can happen")
 class CountsOthers(epochs.EpochKernel):
     """What a replica stored before all went back counts as stored after it."""
 
