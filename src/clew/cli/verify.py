@@ -13,8 +13,7 @@ from typing import Any, TextIO
 from clew.cli.load import load
 from clew.errors import ClewError
 from clew.model.graph import Graph
-from clew.protocol.eligible import check_snapshots
-from clew.verify.parts import HEALTHY, SNAPSHOT, Parts
+from clew.verify.parts import Parts, parts_for
 from clew.verify.schedule import FaultKind, Schedule
 from clew.verify.simulator import Report, simulate
 from clew.verify.sweep import Tally, one_crash, random_schedules, try_all, two_crashes
@@ -53,9 +52,10 @@ def _count(text: str) -> int:
 
 def run(args: argparse.Namespace, out: TextIO) -> int:
     """Runs the command."""
-    graph, parts = _given(args)
+    graph = load(args.file)
+    parts = parts_for(graph, args.recovery)
     if args.schedule is not None:
-        return _repeat(args, out)
+        return _repeat(args, graph, parts, out)
     if not args.schedules and not args.crashes:
         raise ClewError("nothing to do: --schedules 0 and --crashes 0. Leave one of them out.")
     begin = time.monotonic()
@@ -84,15 +84,6 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     return 0 if all(tally.is_good for tally in tallies) else 1
 
 
-def _given(args: argparse.Namespace) -> tuple[Graph, Parts]:
-    """The pipeline, and the parts of the world that it is run in."""
-    graph = load(args.file)
-    if args.recovery == "log":
-        return graph, HEALTHY
-    check_snapshots(graph)
-    return graph, SNAPSHOT
-
-
 def _plans(args: argparse.Namespace) -> list[tuple[str, Callable[[int, Any], Any]]]:
     plans: list[tuple[str, Callable[[int, Any], Any]]] = []
     if args.crashes >= 1:
@@ -107,8 +98,7 @@ def _plans(args: argparse.Namespace) -> list[tuple[str, Callable[[int, Any], Any
     return plans
 
 
-def _repeat(args: argparse.Namespace, out: TextIO) -> int:
-    graph, parts = _given(args)
+def _repeat(args: argparse.Namespace, graph: Graph, parts: Parts, out: TextIO) -> int:
     schedule = Schedule.parse(args.schedule)
     report = simulate(graph, schedule, parts=parts, is_tracing=True, is_checking=not args.no_invariants)
     if args.json:

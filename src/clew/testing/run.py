@@ -11,7 +11,9 @@ from clew.model.graph import DEAD, Graph
 from clew.model.names import Replica
 from clew.pipeline import Pipeline
 from clew.verify.oracle import judge
+from clew.verify.parts import parts_for
 from clew.verify.schedule import Schedule
+from clew.verify.simulator import world_with
 from clew.verify.sweep import one_crash, random_schedules, try_all
 from clew.verify.world import World
 
@@ -19,7 +21,8 @@ from clew.verify.world import World
 class Crash(NamedTuple):
     """A crash point: the operator's process dies when it is about to take the event of this id, for the first time.
 
-    Of a parallel operator, that is the replica that gets there first; `slow/1` names one replica.
+    Of a parallel operator, that is the replica that gets there first; `slow/1` names one replica. With snapshots,
+    borders have ids too.
     """
 
     operator: str
@@ -46,7 +49,7 @@ class Result:
             output.event.rows
             for replica in replicas
             for output in self._world.archive[replica].outputs[name]
-            if not output.event.is_end
+            if output.event.batch is not None
         ]
 
     def rows(self, port: str) -> list[dict[str, Any]]:
@@ -84,8 +87,12 @@ class Result:
         return replicas, name
 
 
-def run(pipeline: Pipeline, *, crashes: Iterable[Crash | tuple[str, int]] = (), seed: int = 0) -> Result:
+def run(
+    pipeline: Pipeline, *, crashes: Iterable[Crash | tuple[str, int]] = (), seed: int = 0, recovery: str = "log"
+) -> Result:
     """Runs a pipeline once in the simulator, crashing where asked; raises a violation if a guarantee does not hold.
+
+    With `recovery="snapshot"` a crash sends everyone back to the last complete epoch.
 
     >>> from clew.testing import Outside, scripted
     >>> pipeline = Pipeline("small")
@@ -104,14 +111,17 @@ def run(pipeline: Pipeline, *, crashes: Iterable[Crash | tuple[str, int]] = (), 
             raise UnknownOperator(
                 f"the crash point {tuple(point)!r} names no operator that takes events; those are {takers}. Name one."
             )
-    world = World(graph, Schedule(seed), crash_points=points)
+    parts = parts_for(graph, recovery)
+    world = world_with(parts)(graph, Schedule(seed), parts, crash_points=points)
     world.run(10_000_000)
     judge(graph, world.archive, world.outside, world.store.log_id)
     world.failures.judge(world.archive)
     return Result(graph, world)
 
 
-def verify(pipeline: Pipeline, *, schedules: int = 100, faults: int = 3, seed: int = 0) -> int:
+def verify(
+    pipeline: Pipeline, *, schedules: int = 100, faults: int = 3, seed: int = 0, recovery: str = "log"
+) -> int:
     """Crashes a pipeline once at every point, then under random schedules; returns the number of runs.
 
     Raises a violation with the shortest failing schedule that was found.
@@ -122,7 +132,7 @@ def verify(pipeline: Pipeline, *, schedules: int = 100, faults: int = 3, seed: i
         ("one crash", lambda points, _: one_crash(points, seed)),
         ("random", lambda points, _: random_schedules(schedules, points, faults, seed)),
     ):
-        tally = try_all(name, graph, plan, seed=seed)
+        tally = try_all(name, graph, plan, parts=parts_for(graph, recovery), seed=seed)
         runs += tally.runs
         if tally.failed is not None:
             raise Violation(f"{tally.failed.violation}; schedule {tally.failed.schedule}")

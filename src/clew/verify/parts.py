@@ -6,11 +6,13 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from clew.errors import RunError
 from clew.log.contract import Store
 from clew.log.memory import MemoryStore
 from clew.log.snapshots import SnapshotLog
 from clew.model.graph import Graph
 from clew.protocol.barriers import SnapshotOperator, SnapshotSource
+from clew.protocol.eligible import check_snapshots
 from clew.protocol.epochs import EpochKernel
 from clew.protocol.logio import OperatorKernel
 from clew.protocol.moves import Moves
@@ -38,6 +40,16 @@ class Parts:
 HEALTHY = Parts()
 SNAPSHOT = Parts(operator=SnapshotOperator, source=SnapshotSource, epochs=EpochKernel)
 """All replicas recover together, from the last complete epoch."""
+
+
+def parts_for(graph: Graph, recovery: str) -> Parts:
+    """The parts of a run of this pipeline that recovers in this way; raises if the pipeline cannot."""
+    if recovery == "snapshot":
+        check_snapshots(graph)
+        return SNAPSHOT
+    if recovery != "log":
+        raise RunError(f"recovery={recovery!r} cannot be simulated; expected 'log' or 'snapshot'. Choose one of them.")
+    return HEALTHY
 
 
 def small_sizes(chance: random.Random) -> Settings:

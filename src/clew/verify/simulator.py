@@ -35,6 +35,11 @@ class Report:
         return self.violation is None
 
 
+def world_with(parts: Parts) -> type[World]:
+    """The world that these parts are for."""
+    return World if parts.epochs is None else SnapshotWorld
+
+
 def simulate(
     graph: Graph,
     schedule: Schedule = CALM,
@@ -45,7 +50,7 @@ def simulate(
     steps_max: int = 2_000_000,
 ) -> Report:
     """Runs a pipeline under a schedule and judges the result."""
-    world = (World if parts.epochs is None else SnapshotWorld)(graph, schedule, parts, is_checking, is_tracing)
+    world = world_with(parts)(graph, schedule, parts, is_checking, is_tracing)
     violation = None
     try:
         world.run(steps_max)

@@ -285,3 +285,24 @@ def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         main(["--version"])
     assert caught.value.code == 0
     assert capsys.readouterr().out.startswith("clew ")
+
+
+def test_snapshots_are_verified_too(file: Any, run: Run) -> None:
+    result = run("verify", file(GOOD), "--recovery", "snapshot", "--schedule", "0:crash@40")
+    assert result.code == 0
+    assert any("coordinator -> Rewind(2" in line for line in result.lines)
+
+
+def test_a_violation_with_snapshots_is_repeated_with_snapshots(file: Any, run: Run) -> None:
+    path = file(FORGETFUL)
+    result = run("verify", path, "--recovery", "snapshot", "--jobs", 2)
+    assert result.code == 1
+    repeat = shlex.split(result.lines[-1].partition("clew ")[2])
+    assert repeat[:4] == ["verify", str(path), "--recovery", "snapshot"]
+    assert run(*repeat).code == 1
+
+
+def test_a_pipeline_that_cannot_have_snapshots_is_refused(file: Any, run: Run) -> None:
+    result = run("verify", file(GOOD + '\npipeline.lineage("numbers.out", "sums.out")\n'), "--recovery", "snapshot")
+    assert result.code == 2
+    assert "lineage needs recovery='log'" in result.err
