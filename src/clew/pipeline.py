@@ -123,15 +123,19 @@ class Pipeline:
         restarts_max: int = 10,
         bind: str = LOOPBACK,
         tuning: Tuning = TUNING,
+        trace: bool | str | Path = True,
+        snapshot_every_s: float = 5.0,
     ) -> Run:
         """Runs the pipeline on Spark and returns its handle; when blocking, after it is over.
 
         Without a session a local Spark is started and stopped with the run. The log is a directory, by default named
         after the pipeline, or a PostgreSQL connection string; running again on the same log goes on where it was.
-        With `recovery="off"` nothing is protected and nothing logged. A group that dies `restarts_max` times in a row
-        without getting anything done fails the run. Hosts listen on `bind`.
+        With `recovery="snapshot"` all replicas go back together after a failure, to the last snapshot, of which one is
+        taken every `snapshot_every_s`; with `recovery="off"` nothing is protected and nothing logged. A group that dies
+        `restarts_max` times in a row without getting anything done fails the run. Hosts listen on `bind`. A trace, for
+        `clew explain`, is written beside a log in a directory; `trace` can name another directory for it, or be False.
         """
-        options = Options(log, recovery, restarts_max, bind, tuning)
+        options = Options(log, recovery, restarts_max, bind, tuning, trace, snapshot_every_s)
         run = start(self.build(), spark, options)
         return run.wait() if blocking else run
 

@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[2] / "src" / "clew"
 
 BOTTOM = {"model", "times"}
 DRIVEN = BOTTOM | {"log", "progress", "protocol", "operators"}
-EVERYTHING = DRIVEN | {"connect", "lineage", "pipeline", "runtime", "verify", "testing", "clew"}
+EVERYTHING = DRIVEN | {"connect", "lineage", "pipeline", "runtime", "trace", "verify", "testing", "clew"}
 
 # What each room may import besides itself and `clew.errors`. Nothing imports `cli` or `ui`, except these two.
 MAY_IMPORT: dict[str, set[str]] = {
@@ -27,8 +27,9 @@ MAY_IMPORT: dict[str, set[str]] = {
     "pipeline": BOTTOM | {"operators", "connect", "progress", "sugar", "runtime"},
     "sugar": BOTTOM | {"operators", "connect", "pipeline"},  # The pipeline for its types only.
     "lineage": BOTTOM | {"log"},
-    "verify": DRIVEN,
-    "runtime": DRIVEN,
+    "trace": BOTTOM | {"protocol"},
+    "verify": DRIVEN | {"trace"},
+    "runtime": DRIVEN | {"trace"},
     "testing": EVERYTHING - {"clew"},
     "clew": EVERYTHING,  # The public surface, src/clew/__init__.py.
     "cli": EVERYTHING | {"cli", "ui"},

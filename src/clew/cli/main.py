@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from clew import __version__
-from clew.cli import check, demo, doctor, dry_run, run, status, verify
+from clew.cli import check, demo, doctor, dry_run, explain, run, status, verify
 from clew.cli.interrupt import Interrupted
 from clew.errors import ClewError, LogDamaged, RunFailed
 
@@ -22,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="clew", description="Stateful pipelines that find their way back exactly.")
     parser.add_argument("--version", action="version", version=f"clew {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for command in (demo, dry_run, verify, run, status, check, doctor):
+    for command in (demo, dry_run, verify, run, status, explain, check, doctor):
         command.add_to(commands)
     args = parser.parse_args(argv)
     try:

@@ -17,9 +17,10 @@ from clew.cli.place import shown
 from clew.cli.spark import spark_session
 from clew.cli.status import counts_table
 from clew.errors import ClewError, RunFailed
+from clew.protocol.eligible import check_snapshots
 from clew.runtime import preflight
 from clew.runtime.run import Run, groups_of, start
-from clew.runtime.spec import LOOPBACK, LogPlace, Options, log_place
+from clew.runtime.spec import LOOPBACK, RECOVERIES, LogPlace, Options, log_place
 
 
 def add_to(commands: Any) -> None:
@@ -32,11 +33,24 @@ def add_to(commands: Any) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="a Python file that defines `pipeline`, or `build()`")
     parser.add_argument("--log", metavar="PLACE", help="a directory (default: PIPELINE.log) or a PostgreSQL DSN")
-    parser.add_argument("--recovery", choices=("log", "off"), default="log", help="off: no log and no protection")
+    parser.add_argument(
+        "--recovery",
+        choices=RECOVERIES,
+        default="log",
+        help="log: each operator recovers alone (default); snapshot: all go back together; off: no protection",
+    )
+    parser.add_argument(
+        "--snapshot-every",
+        type=float,
+        default=5.0,
+        metavar="S",
+        help="with --recovery snapshot: seconds between snapshots (default 5)",
+    )
     parser.add_argument("--master", metavar="URL", help="the Spark master (default: this machine, enough slots)")
     parser.add_argument("--conf", action="append", default=[], metavar="K=V", help="a Spark setting; can be repeated")
     parser.add_argument("--bind", default=LOOPBACK, metavar="HOST", help=f"where hosts listen (default {LOOPBACK})")
     parser.add_argument("--restarts", type=int, default=10, metavar="N", help="deaths in a row without progress")
+    parser.add_argument("--no-trace", action="store_true", help="write no trace for `clew explain` beside the log")
     parser.add_argument("--quiet", action="store_true", help="show no progress")
     parser.add_argument("--json", action="store_true", help="print the result as one JSON object, on the last line")
     parser.set_defaults(run=run)
@@ -48,7 +62,11 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # The file may make a session of its own.
     graph = load(args.file)
     place = log_place(args.log, graph.name, args.recovery, "")
-    options = Options(args.log, args.recovery, args.restarts, args.bind)
+    trace, every_s = not args.no_trace, args.snapshot_every
+    options = Options(args.log, args.recovery, args.restarts, args.bind, trace=trace, snapshot_every_s=every_s)
+    if args.recovery == "snapshot":
+        check_snapshots(graph)
+        preflight.check_interval(every_s)
     preflight.pickled(graph)  # Before Spark is started, which takes some seconds.
     folder = str(Path(args.file).parent.resolve())
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (folder, os.environ.get("PYTHONPATH"))))
@@ -106,6 +124,9 @@ def _print(run: Run, follower: Follower, place: LogPlace, out: TextIO) -> None:
     for location, frontier in status["frontiers"].items():
         if frontier:  # Otherwise nothing can come there any more.
             print(f"{location} had come to {', '.join(frontier)}", file=out)
+    if "snapshots" in status:
+        found = status["snapshots"]
+        print(f"epoch {found['epoch']:,} is the last complete one; generation {found['generation']:,}", file=out)
     print(f"pipeline {run.graph.name!r}: {run.state} after {status['seconds']:.1f} s; log: {shown(place)}", file=out)
 
 
@@ -120,6 +141,7 @@ def _as_json(run: Run, place: LogPlace) -> dict[str, Any]:
         "metrics": run.metrics(),
         "counts": status["counts"],
         "frontiers": status["frontiers"],
+        **({"snapshots": status["snapshots"]} if "snapshots" in status else {}),
         "losses": run.losses(),
     }
 
@@ -131,4 +153,7 @@ def _go_on(args: argparse.Namespace) -> str:
         log = " --log with the same connection string"
     else:
         log = "" if args.log is None else f" --log {shlex.quote(args.log)}"
-    return f"clew: stopped; what was committed is in the log. Go on with: clew run {shlex.quote(args.file)}{log}"
+    kept = "what was committed is"
+    if args.recovery == "snapshot":
+        kept, log = "everything up to the last snapshot is", f"{log} --recovery snapshot"
+    return f"clew: stopped; {kept} in the log. Go on with: clew run {shlex.quote(args.file)}{log}"

@@ -10,6 +10,7 @@ from typing import Any, TextIO
 
 from clew.cli.follow import columns
 from clew.cli.place import open_log
+from clew.cli.snapshot_status import standings
 from clew.log.standing import Standing
 from clew.model.names import Replica
 
@@ -45,16 +46,19 @@ def status_of(log: str, schema: str | None = None) -> dict[str, Any]:
         reader = store.reader()
         present = set(reader.replicas())
         operators = store.description["operators"]
+        epoch = None
+        if store.description.get("recovery") == "snapshot":
+            epoch, found = standings(reader, [each for each in _replicas(operators) if each in present])
+        else:
+            found = {each: reader.standing(each) for each in _replicas(operators) if each in present}
         replicas = {
-            str(replica): _replica(
-                operators[replica.operator], reader.standing(replica) if replica in present else None
-            )
-            for replica in _replicas(operators)
+            str(replica): _replica(operators[replica.operator], found.get(replica)) for replica in _replicas(operators)
         }
         return {
             "pipeline": store.description["pipeline"],
             "log": where,
             "log_id": store.log_id,
+            **({} if epoch is None else {"epoch": epoch.number, "generation": epoch.generation}),
             "state": _state(list(replicas.values())),
             "replicas": replicas,
             "totals": {
@@ -74,13 +78,14 @@ def _replica(operator: dict[str, Any], found: Standing | None) -> dict[str, Any]
     standing = found or Standing(0, {}, {}, 0, 0, 0, 0, 0, 0)
     writes = operator.get("writes", {})
     holder = standing.holder
+    marks = standing.is_finished + standing.counters.get("epoch", 0)  # The end, and the borders of epochs.
     counts = {name.removeprefix("count:"): n for name, n in standing.counters.items() if name.startswith("count:")}
     return {
         "incarnation": standing.incarnation,
         "position": standing.counters.get("position", 0),
         "is_finished": standing.is_finished,
         "holder": None if holder is None else {"who": holder.who, "is_alive": holder.is_alive},
-        "events": {port: standing.events(port) - standing.is_finished for port in operator.get("outputs", ())},
+        "events": {port: standing.events(port) - marks for port in operator.get("outputs", ())},
         "written": {name: standing.written(name) for name in writes},
         "waiting": {name: standing.events(name) - standing.written(name) for name in writes},
         "open_sets": standing.open_sets,
@@ -115,7 +120,10 @@ def _total(value: Any) -> int:
 
 
 def _print(found: dict[str, Any], out: TextIO) -> None:
-    print(f"pipeline {found['pipeline']!r}: {found['state']}; log {found['log']} ({found['log_id']})\n", file=out)
+    print(f"pipeline {found['pipeline']!r}: {found['state']}; log {found['log']} ({found['log_id']})", file=out)
+    if "epoch" in found:
+        print(f"as of epoch {found['epoch']:,}, the last complete one; generation {found['generation']:,}", file=out)
+    print(file=out)
     head = ("replica", "incarnation", "position", "events", "written", "waiting", "open sets", "undone", "timers")
     rows = [(*head, "finished", "held by")]
     for name, each in found["replicas"].items():

@@ -13,10 +13,12 @@ from collections.abc import Callable
 from typing import Any
 
 from clew.errors import BadFrame
+from clew.log.epochs import EpochLog
 from clew.log.processes import Process, is_alive, is_here, is_stopped, ticks_used
 from clew.protocol.frontiers import Frontiers
 from clew.runtime import control
 from clew.runtime.control import Address, message
+from clew.runtime.generations import Generations
 from clew.runtime.groups import Group, Loss
 from clew.runtime.link import Link
 from clew.runtime.loop import Loop
@@ -64,6 +66,8 @@ class Coordinator:
         self.wanted = {str(replica) for group in groups for replica in group.replicas}
         self.tracking = None if frontiers is None else Tracking(frontiers, self.loop, self.groups, self.fail)
         """None: the events of the pipeline have no times."""
+        self.generations: Generations | None = None
+        """None: each replica recovers alone."""
         self.losses: list[Loss] = []
         self.error: str | None = None
         self.is_over = False
@@ -72,10 +76,25 @@ class Coordinator:
 
     # Beginning and end
 
+    def recover_together(self, log: EpochLog, every_s: float, frontiers: Callable[[], Frontiers | None]) -> None:
+        """Before the start: the run recovers by snapshots, each generation of it with frontiers of its own."""
+
+        def rewound(generation: int) -> None:
+            if self.tracking is not None and (made := frontiers()) is not None:
+                self.tracking.begin_anew(made, generation)
+            for group in self.groups.values():
+                if group.link is not None:
+                    group.state = "opening"
+
+        replicas = [replica for group in self.groups.values() for replica in group.replicas]
+        self.generations = Generations(log, replicas, every_s, self.loop, self._tell_all, rewound, self.fail)
+
     def start(self) -> None:
         """Launches every group."""
         self.loop.start()
         self.server.start()
+        if self.generations is not None:
+            self.loop.soon(self.generations.start)
         self.loop.soon(self._launch_all)
         self.loop.soon(self._watch)
 
@@ -97,6 +116,8 @@ class Coordinator:
         """Lets go of everything; hosts that still listen hear that it is over by the closing of their links."""
         self.loop.soon(self._close)
         self.loop.end()
+        if self.generations is not None:
+            self.generations.close()
 
     def _close(self) -> None:
         self.server.close()
@@ -169,8 +190,9 @@ class Coordinator:
                 "accepted",
                 hosts=self._directory(),
                 predecessor_dead=not group.unburied,
-                cautious=group.suspects() if group.loss is not None else [],
+                cautious=group.suspects() if group.loss is not None and self.generations is None else [],
                 last_error=group.why if group.reason in ("move", "error") else "",
+                **({} if self.generations is None else self.generations.where()),
             )
         )
         link.start()
@@ -212,6 +234,8 @@ class Coordinator:
                 self._tell_all(message("directory", hosts=self._directory()))
             case "progress" if self.tracking is not None:
                 self.tracking.heard(group, said)
+            case "joined" | "stored" if self.generations is not None:
+                self.generations.told(group.replicas, said)
             case "resumed":
                 self._resumed(group)
             case "completed":
@@ -257,13 +281,15 @@ class Coordinator:
         """A host is gone or must be taken for gone: its group gets another."""
         link, submission = group.link, group.submission
         is_new = group.loss is None
-        pause_s = group.died(reason, why)
+        pause_s = group.died(reason, why, None if self.generations is None else self.generations.epoch)
         if is_new and group.loss is not None:
             group.loss.others_commits = self._others_commits(group)
         if link is not None:
             link.close()
         if self.is_over:
             return
+        if self.generations is not None and link is not None:
+            self.generations.lost()
         if reason in _FATAL:
             self.fail(why)
         elif not self.is_protected:
@@ -274,8 +300,7 @@ class Coordinator:
         elif group.tries > self.restarts_max:
             self.fail(
                 f"{group.name} died {group.tries} times in a row without getting anything done; the last time: "
-                f"{why.rstrip('.')}. Everything committed is in the log; mend the cause and run the pipeline again "
-                f"with the same log."
+                f"{why.rstrip('.')}. {self._safe()}; mend the cause and run the pipeline again with the same log."
             )
         else:
             self.cancel(group, submission)
@@ -283,6 +308,11 @@ class Coordinator:
                 self.loop.after(pause_s, lambda: self._launch(group))
             else:
                 self._launch(group)
+
+    def _safe(self) -> str:
+        if self.generations is None:
+            return "Everything committed is in the log"
+        return f"Everything up to epoch {self.generations.epoch} is in the log"
 
     def job_ended(self, group: Group, submission: int, error: str | None) -> None:
         """A Spark job is over; from any thread."""

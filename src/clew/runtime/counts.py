@@ -20,6 +20,12 @@ class Counts:
     outputs: int = 0
     writes: int = 0
     write_s: float = 0.0
+    snapshots: int = 0
+    """How many snapshots were stored."""
+    snapshot_s: float = 0.0
+    """How long that took, beside the work."""
+    snapshot_bytes: int = 0
+    """About how much of state, events and write actions had changed."""
 
     def as_dict(self) -> dict[str, Any]:
         """All of them by name.

@@ -115,11 +115,14 @@ class Group:
     def _states(self) -> list[dict[str, Any]]:
         return list(self.report.get("replicas", {}).values())
 
-    def died(self, reason: str, why: str) -> float:
-        """Notes a death; says how long to wait before the next start."""
+    def died(self, reason: str, why: str, epoch: int | None = None) -> float:
+        """Notes a death; says how long to wait before the next start.
+
+        Where replicas recover together, only a complete epoch is something that was done.
+        """
         now = time.time()
-        reached = self.reached() if self.report else self.position
-        is_progress = self.report and reached > self.position
+        reached = epoch if epoch is not None else self.reached() if self.report else self.position
+        is_progress = (self.report or epoch is not None) and reached > self.position
         self.tries = 1 if is_progress else self.tries + 1
         self.position = max(reached, self.position)
         self.commits_before = self.commits

@@ -18,16 +18,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import BadFrame, ClewError, Fenced, LogError, NotAuthentic, RunError
-from clew.log.contract import Store
+from clew.log.contract import LogReader, ReplicaLog, Store
 from clew.log.processes import Process
+from clew.log.snapshots import SnapshotLog
+from clew.model.connection import Kind
 from clew.model.driver import InDriver
 from clew.model.graph import Graph
 from clew.model.names import Channel, Replica, parse_replica
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
+from clew.protocol.barriers import Epochs
 from clew.runtime import control, server
 from clew.runtime.announcing import Announcing
 from clew.runtime.control import Address, message
+from clew.runtime.counts import Counts
 from clew.runtime.dialing import Dialer
 from clew.runtime.link import Link
 from clew.runtime.loop import Loop
@@ -36,6 +40,8 @@ from clew.runtime.server import Server
 from clew.runtime.spec import HostSpec
 from clew.runtime.turns import Turn
 from clew.runtime.ways import LinkWay, LocalWay
+from clew.trace.records import LOG, SNAPSHOT, Names
+from clew.trace.writer import Tracer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,6 +69,7 @@ class Host:
         self.dialers: list[Dialer] = []
         self.directory: dict[Replica, Address] = {}
         self.store: Store | None = None
+        self._reader: LogReader | None = None
         self.coordinator: Link | None = None
         self.heard_at = time.monotonic()
         self._answers: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
@@ -72,6 +79,16 @@ class Host:
         self._silent_ticks = 0
         self._is_buried = False
         """Whether the coordinator has said that all predecessors are dead."""
+        self._retired: list[RunningReplica] = []
+        """Replicas of earlier generations, of which something may still be under way."""
+        self._left: list[RunningReplica] = []
+        """Those of which only a slow move is."""
+        self._counts: dict[Replica, Counts] = {}
+        """What replicas have done in this process, over all generations."""
+        self._goal = (0, 0)
+        """The generation that counts, and the epoch that it goes on from."""
+        self._generation = 0
+        """The generation that was opened here."""
         self._cpu_before_s = _cpu_s()
         self._is_over = False
 
@@ -86,14 +103,20 @@ class Host:
             if answer["type"] != "accepted":
                 return ("refused", "", str(answer.get("why", "")))
             self.loop.soon(self._beat)  # Loading an operator and taking over its log may take long.
-            self._open(answer)
+            if answer.get("generation") != 0:  # Otherwise it is not known yet which generation begins, and where.
+                self._open(answer)
             self.server.start()
             self.loop.soon(self._tick)
             outcome = self._outcomes.get()
+            while outcome[0] == "rewind" and self._rewind(answer):
+                outcome = self._outcomes.get()
         except ClewError as error:
             outcome = (_reason(error), self.spec.name, str(error))
         except Exception as error:  # Such as a full disk. Somebody must hear of it, or nobody would take its place.
             outcome = ("error", self.spec.name, f"host {self.spec.name}: {type(error).__name__}: {error}")
+        if outcome[0] == "rewind":
+            why = "something of an earlier generation was still under way when the next one began, so its process ended"
+            outcome = ("stuck", self.spec.name, why)
         if outcome[0] not in ("end", "orphan"):
             self._tell_coordinator(message("died", reason=outcome[0], replica=outcome[1], why=outcome[2]))
         return outcome
@@ -101,7 +124,7 @@ class Host:
     def close(self) -> bool:
         """Ends everything in this process: replicas after their present move, links, threads; says whether it could."""
         self._is_over = True
-        ended = [replica.end() for replica in self.replicas.values()]
+        ended = [replica.end() for replica in (*self._retired, *self.replicas.values())]
         is_gone = all(ended)
         self.announcing.finish()
         self._tell_coordinator(message("beat", **self.report()) + message("bye"))
@@ -109,7 +132,7 @@ class Host:
         self.loop.end()
         if self.store is not None and is_gone:
             self.store.close()
-        return is_gone
+        return is_gone and not any(each.is_left_moving for each in self._left)
 
     def _close_links(self) -> None:
         for dialer in self.dialers:
@@ -193,6 +216,17 @@ class Host:
                     running = self.replicas.get(parse_replica(name))
                     if running is not None:  # Otherwise it is being opened, and will be told all when it has joined.
                         running.take(given)
+            case "rewind":
+                self._goal = (int(said["generation"]), int(said["epoch"]))
+                self._retire()
+                self._outcomes.put(("rewind", "", ""))
+            case "mark":
+                for running in self._of_generation(said["generation"]):
+                    if running.node.is_source:
+                        running.take(was.Marked(int(said["epoch"])))
+            case "epoch":
+                for running in self._of_generation(said["generation"]):
+                    running.completed(int(said["epoch"]))
             case "end":
                 self._outcomes.put(("end", "", ""))
             case "buried":
@@ -206,19 +240,29 @@ class Host:
         graph = spec.graph()
         if self.spark is not None:
             self._lend(self.spark, graph)
-        store = self.store = spec.place.open(spec.description if spec.place.kind == "off" else None)
-        reader = store.reader()
-        logs = {replica: store.open(replica) for replica in spec.group}
+        store = self.store
+        if store is None:
+            store = self.store = spec.place.open(spec.description if spec.place.kind == "off" else None)
+        reader = self._reader = self._reader or store.reader()
+        self._generation, epoch = int(answer.get("generation", 0)), int(answer.get("epoch", 0))
+        logs = {replica: self._log(store, graph, replica, epoch) for replica in spec.group}
+        replicas: dict[Replica, RunningReplica] = {}
         for replica in spec.group:
             node = graph.nodes[replica.operator]
-            self.replicas[replica] = RunningReplica(
+            running = replicas[replica] = RunningReplica(
                 graph, node, replica, logs[replica], store.log_id, reader, spec.settings, self
             )
-        self._connect_inside(graph.channels)
+            running.began_from = epoch
+            running.counts = self._counts.setdefault(replica, running.counts)
+            if spec.trace is not None:
+                names = Names(replica, graph.inbound(replica), node.outputs, tuple(node.writes))
+                running.tracer = Tracer(spec.trace, names, SNAPSHOT if spec.recovery == "snapshot" else LOG)
+        self._connect_inside(graph.channels, replicas)
+        self.replicas = replicas
         self.dialers = [
-            Dialer(self.loop, channel, spec.secret, partial(self._up, self.replicas[channel.receiver], channel))
+            Dialer(self.loop, channel, spec.secret, partial(self._up, replicas[channel.receiver], channel))
             for channel in graph.channels
-            if channel.receiver in self.replicas and channel.sender not in self.replicas
+            if channel.receiver in replicas and channel.sender not in replicas
         ]
         is_buried = self.is_alone or self._is_buried or bool(answer.get("predecessor_dead"))
         are_dead = {
@@ -228,11 +272,64 @@ class Host:
         incarnations = {str(replica): log.incarnation for replica, log in logs.items()}
         self._tell_coordinator(message("opened", incarnations=incarnations, alone=self.is_alone))
         shared = threading.Lock()
-        for replica, running in self.replicas.items():
-            running.turn = Turn(shared) if len(self.replicas) > 1 else None
+        for replica, running in replicas.items():
+            running.turn = Turn(shared) if len(replicas) > 1 and spec.recovery != "snapshot" else None
             is_cautious = str(replica) in answer["cautious"]
             running.start(are_dead[replica], is_cautious, str(answer.get("last_error", "")))
         self.loop.soon(self._dial)
+
+    def _log(self, store: Store, graph: Graph, replica: Replica, epoch: int) -> ReplicaLog:
+        if self.spec.recovery != "snapshot":
+            return store.open(replica)
+        writes = graph.nodes[replica.operator].writes
+        return SnapshotLog(
+            store.open(replica),
+            self._generation,
+            epoch,
+            write_connections=frozenset(writes),
+            durable_writes=frozenset(name for name, each in writes.items() if each.kind == Kind.IDEMPOTENT),
+        )
+
+    # Generations
+
+    def _of_generation(self, generation: int) -> list[RunningReplica]:
+        return [running for running in self.replicas.values() if running.log.incarnation == generation]
+
+    def _retire(self) -> None:
+        """From now on nothing of the present generation is heard or said; on the loop's thread."""
+        dialers, self.dialers = self.dialers, []
+        for dialer in dialers:
+            dialer.end()
+        replicas, self.replicas = self.replicas, {}
+        for running in replicas.values():
+            running.retire()
+            for way in list(running.ways.values()):
+                if isinstance(way, LinkWay):
+                    way.link.close("a new generation has begun")
+            self._retired.append(running)
+
+    def _rewind(self, answer: dict[str, Any]) -> bool:
+        """Begins anew in the generation that counts now; False if what is under way does not let it."""
+        if self._generation == self._goal[0]:
+            return True  # It was told twice before it could begin.
+        has_retired = threading.Event()
+
+        def retire() -> None:
+            self._retire()  # Also what was opened while it was told.
+            has_retired.set()
+
+        self.loop.soon(retire)
+        if not has_retired.wait(self.spec.timing.orphan_s):
+            return False
+        left = [each.leave() for each in self._retired]
+        if not all(left):
+            return False
+        self._left = [each for each in (*self._left, *self._retired) if each.is_left_moving]
+        self._retired.clear()
+        self.announcing = Announcing(self._tell_progress, self.loop.after)
+        generation, epoch = self._goal
+        self._open({**answer, "generation": generation, "epoch": epoch})
+        return True
 
     def _lend(self, spark: SparkSession, graph: Graph) -> None:
         spec = self.spec
@@ -242,9 +339,9 @@ class Host:
                     name = f"clew-{self.token}-{node.name}"
                     part.lend(spark, name, f"clew {spec.pipeline}: {node.name}")
 
-    def _connect_inside(self, channels: tuple[Channel, ...]) -> None:
+    def _connect_inside(self, channels: tuple[Channel, ...], replicas: Mapping[Replica, RunningReplica]) -> None:
         for channel in channels:
-            sender, receiver = self.replicas.get(channel.sender), self.replicas.get(channel.receiver)
+            sender, receiver = replicas.get(channel.sender), replicas.get(channel.receiver)
             if sender is not None and receiver is not None:
                 sender.ways[channel] = LocalWay(self.loop, receiver)
                 receiver.ways[channel] = LocalWay(self.loop, sender)
@@ -274,6 +371,9 @@ class Host:
         """As a sender: a receiver has called."""
         channel = control.read_dial(kind, payload)
         sender = self.replicas.get(channel.sender)
+        if sender is None and channel.sender in self.spec.group:
+            connection.close()  # It is being opened; whoever called will call again.
+            return
         if sender is None or channel not in sender.outbound:
             raise BadFrame(f"channel {channel} does not begin in host {self.spec.name}")
         link = Link(self.loop, connection)
@@ -312,13 +412,27 @@ class Host:
         """The tracker of the run, which is in the coordinator, must hear this."""
         self.announcing.announce(str(replica.replica), effect)
 
+    def joined(self, replica: RunningReplica) -> None:
+        """A replica has begun to work in its generation."""
+        name, generation = str(replica.replica), replica.log.incarnation
+        is_finished = replica.kernel.is_finished
+        self._tell_coordinator(message("joined", replica=name, generation=generation, is_finished=is_finished))
+
+    def stored(self, replica: RunningReplica, epoch: int, is_final: bool) -> None:
+        """A replica's snapshot is durable."""
+        name, generation = str(replica.replica), replica.log.incarnation
+        self._tell_coordinator(message("stored", replica=name, generation=generation, epoch=epoch, is_final=is_final))
+
     def completed(self, replica: RunningReplica) -> None:
         """A replica has nothing left to do; it stays for those who may need it."""
         self._tell_coordinator(message("completed", replica=str(replica.replica)))
 
     def died(self, replica: RunningReplica, reason: str, why: str) -> None:
         """A replica cannot go on, so neither can its group."""
-        self._outcomes.put((reason, str(replica.replica), why))
+        if replica.tracer is not None:
+            replica.tracer.why = f"{reason}: {why}"
+        if not replica.is_ended:  # Otherwise it is of an earlier generation, and nobody waits for it.
+            self._outcomes.put((reason, str(replica.replica), why))
 
     # Time
 
@@ -327,7 +441,7 @@ class Host:
             return
         self._ticks += 1
         is_full = self._ticks % _FULL_TICK_EVERY == 0
-        for replica in self.replicas.values():
+        for replica in list(self.replicas.values()):
             if is_full or replica.is_flush_due():
                 replica.tick(replica.now())
         is_silent = time.monotonic() - self.heard_at > self.spec.timing.orphan_s
@@ -358,10 +472,11 @@ def _state_of(replica: RunningReplica, now: float) -> dict[str, Any]:
     kernel = replica.kernel
     since = replica.move_since
     tallies = dict(kernel.tallies)
+    borders = (kernel.epoch - 1) * len(kernel.ports) if isinstance(kernel, Epochs) else 0
     return {
         "incarnation": kernel.incarnation,
         "position": kernel.position,
-        "events": sum(port.last for port in kernel.ports.values()),
+        "events": sum(port.last for port in kernel.ports.values()) - borders,
         "backlog": max((port.backlog() for port in kernel.ports.values()), default=0),
         "unwritten": sum(writer.last - writer.done for writer in kernel.writers.values()),
         "written": sum(writer.done for writer in kernel.writers.values()),

@@ -12,7 +12,8 @@ from importlib import metadata
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import NotEnoughSlots, NotPicklable, UnsuitableSpark
+from clew.errors import NotEnoughSlots, NotPicklable, RunError, UnsuitableSpark
+from clew.log.contract import Store
 from clew.model.graph import Graph, Node
 from clew.runtime.groups import Group
 from clew.runtime.spark_errors import explain
@@ -53,6 +54,26 @@ def check_session(spark: Any) -> None:
         raise UnsuitableSpark(
             "spark.python.worker.killOnIdleTimeout is on: Spark would kill hosts, which give no rows until the "
             "pipeline ends. Set it to false for this session."
+        )
+
+
+def check_interval(every_s: Any) -> None:
+    """Raises if snapshots cannot be that far apart."""
+    if not isinstance(every_s, int | float) or isinstance(every_s, bool) or not 0 < every_s < float("inf"):
+        raise RunError(
+            f"snapshot_every_s={every_s!r} is no time between snapshots; expected a positive number of seconds. Pass "
+            f"about as much as may be done again after a failure, such as 5.0."
+        )
+
+
+def check_recovery(store: Store, place: LogPlace, recovery: str) -> None:
+    """Raises if the log was made by a run that recovers in another way."""
+    found = store.description.get("recovery", "log")
+    if recovery != "off" and found != recovery:
+        where = place.where if place.kind == "sqlite" else "in the database"
+        raise RunError(
+            f"the log {where} was made with recovery={found!r}, and the run was asked for with recovery={recovery!r}, "
+            f"which keeps something else in it. Run with recovery={found!r}, or name another place for the log."
         )
 
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from clew.errors import ClewError, CommitUnknown, Fenced, LogError, MoveError
 from clew.log.contract import LogReader, ReplicaLog
+from clew.log.snapshots import Capture, SnapshotLog
 from clew.model.driver import InDriver
 from clew.model.event import Event
 from clew.model.graph import Graph, Node
@@ -26,18 +27,20 @@ from clew.model.history import Output, Transaction
 from clew.model.names import Channel, Replica
 from clew.protocol import effects as does
 from clew.protocol import inputs as was
-from clew.protocol.logio import OperatorKernel
 from clew.protocol.moves import Moves
 from clew.protocol.replica import ReplicaKernel
 from clew.protocol.settings import Settings
-from clew.protocol.source import SourceKernel
 from clew.runtime.clock import Clock
 from clew.runtime.counts import Counts
+from clew.runtime.kernels import kernel_of
 from clew.runtime.outside import OutsideWorld
 from clew.runtime.threads import Worker
 from clew.runtime.turns import Turn
+from clew.trace.writer import Tracer
 
 _PATIENCE_S = 30.0
+_PATIENCE_WITH_MOVES_S = 1.0
+"""How long a successor in the same process waits for a move before it begins beside it."""
 SLOW_COMMIT_S = 0.004
 """Commits that take longer than this are worth a thread of their own while there is something else to do."""
 
@@ -72,6 +75,12 @@ class Surrounding(Protocol):
     def announce(self, replica: RunningReplica, effect: does.Announce) -> None:
         """The tracker of the run must hear this."""
 
+    def joined(self, replica: RunningReplica) -> None:
+        """With snapshots: the replica has begun to work in its generation."""
+
+    def stored(self, replica: RunningReplica, epoch: int, is_final: bool) -> None:
+        """With snapshots: the replica's snapshot of an epoch is durable."""
+
     def completed(self, replica: RunningReplica) -> None:
         """The replica has nothing left to do."""
 
@@ -99,13 +108,14 @@ class RunningReplica:
         self.reader = reader
         self.host = host
         self.counts = Counts()
+        self.began_from = 0
+        """With snapshots: the epoch that it goes on from."""
         inbound, outbound = graph.inbound(replica), graph.outbound(replica)
         self.outbound = frozenset(outbound)
-        self.kernel: ReplicaKernel = (
-            SourceKernel(node, replica, outbound, settings)
-            if node.is_source
-            else OperatorKernel(node, replica, inbound, outbound, settings)
-        )
+        self.snapshots = log if isinstance(log, SnapshotLog) else None
+        """The log again, if it is one whose contents become durable by epochs."""
+        kind = kernel_of(node, has_epochs=self.snapshots is not None)
+        self.kernel: ReplicaKernel = kind(node, replica, inbound, outbound, settings)
         self.moves = Moves(node, node.definition, self)
         self.outside = OutsideWorld(node, replica, log_id)
         self.ways: dict[Channel, Way] = {}
@@ -120,15 +130,18 @@ class RunningReplica:
         self._commit_lock = threading.Lock()
         self._commit_s = 0.0
         self._surveyed_at = 0.0
+        self.tracer: Tracer | None = None
         self.turn: Turn | None = None
         """Shared with the other cautious replicas of the host, if there are any."""
         self.move_since: float | None = None
         """Since when a move is under way, by the monotonic clock."""
         self.is_ended = False
         self.is_complete = False
+        self._has_resumed = False
         self._mover = threading.Thread(target=self._run, name=f"clew-{replica}", daemon=True)
         self._committer = Worker(f"clew-{replica}-commit", self._on_error)
         self._log_reader = Worker(f"clew-{replica}-log", self._on_error)
+        self._storer = Worker(f"clew-{replica}-store", self._on_error)
         self._writers: dict[str, Worker] = {}
         self._clock = Clock()
         self._chance = random.Random(int.from_bytes(os.urandom(8), "big"))
@@ -148,9 +161,13 @@ class RunningReplica:
         with self.lock:
             early, self._early = self._early or [], None
             if not self.is_ended:
+                if self.tracer is not None:
+                    self.tracer.start(recovered, self.began_from)
                 started = was.Started(recovered, self.now(), is_predecessor_dead, is_cautious, last_error)
                 for given in (started, *early):
                     self._perform(self.kernel.step(given), is_last=False)
+                    if given is started and self.snapshots is not None:
+                        self.host.joined(self)
                 self._flush()
 
     def end(self) -> bool:
@@ -158,25 +175,61 @@ class RunningReplica:
 
         False if something did not end in time: then the log is not let go of, since what is left may still act.
         """
-        with self.lock:
-            self.is_ended = True
-            self._work.notify_all()
+        self.retire()
         is_gone = self._has_mover_ended()
-        ended = [worker.end() for worker in (self._committer, self._log_reader, *self._writers.values())]
-        is_gone = is_gone and all(ended)
+        is_gone = self._have_workers_ended() and is_gone
         if is_gone:
             self.outside.close()  # A write that hangs would not let go of its connection.
             with self._commit_lock, contextlib.suppress(LogError):
                 self.log.close()
+            if self.tracer is not None:
+                self.tracer.close(self.is_complete)
         return is_gone
 
-    def _has_mover_ended(self) -> bool:
-        mover, deadline = self._mover, time.monotonic() + _PATIENCE_S
+    def retire(self) -> None:
+        """Hears and says nothing any more; what is under way goes on until it ends."""
+        with self.lock:
+            self.is_ended = True
+            self._work.notify_all()
+
+    def leave(self) -> bool:
+        """Makes room for a successor in the same process; False if that is not possible.
+
+        A slow move cannot be ended. It may go on, since nobody takes its result; but nothing may be left that writes,
+        to an outside system or to the log.
+        """
+        self.retire()
+        has_mover_ended = self._has_mover_ended(_PATIENCE_WITH_MOVES_S)
+        if not self._have_workers_ended() or not self._commit_lock.acquire(timeout=_PATIENCE_WITH_MOVES_S):
+            return False
+        try:
+            if has_mover_ended:
+                self.outside.close()
+            with contextlib.suppress(LogError):
+                self.log.close()
+            if self.tracer is not None:
+                self.tracer.close(self.is_complete)
+        finally:
+            self._commit_lock.release()
+        return True
+
+    @property
+    def is_left_moving(self) -> bool:
+        """Whether a move is still under way although the replica has ended."""
+        return self.is_ended and self._mover.is_alive()
+
+    def _have_workers_ended(self) -> bool:
+        workers = (self._committer, self._log_reader, self._storer, *self._writers.values())
+        ended = [worker.end() for worker in workers]
+        return all(ended)
+
+    def _has_mover_ended(self, patience_s: float = _PATIENCE_S) -> bool:
+        mover, deadline = self._mover, time.monotonic() + patience_s
         parts = [part for part in self.node.parts if isinstance(part, InDriver)]
         while mover.is_alive() and mover is not threading.current_thread() and time.monotonic() < deadline:
             for part in parts:
                 part.interrupt()
-            mover.join(0.2 if parts else _PATIENCE_S)
+            mover.join(0.2 if parts else patience_s)
         for part in parts:
             part.interrupt()  # Writes have threads of their own.
         return not mover.is_alive()
@@ -270,6 +323,9 @@ class RunningReplica:
         answer = self.outside.write(effect) if isinstance(effect, does.Write) else self.outside.check(effect)
         self.counts.write_s += time.monotonic() - begin
         self.counts.writes += isinstance(answer, was.Written)
+        is_done = isinstance(answer, was.Written) or (isinstance(answer, was.Checked) and answer.is_in)
+        if is_done and self.tracer is not None:
+            self.tracer.wrote(effect.connection, effect.number)
         self.take(answer)
 
     def _fetch(self, effect: does.Fetch) -> None:
@@ -313,13 +369,17 @@ class RunningReplica:
         events: list[Event] = []
         size = 0
         for channel, number in effect.events:
-            found = self.reader.events(channel.sender, channel.output, [number])
+            if self.snapshots is not None:
+                found = self.snapshots.events([(channel, number)])
+            else:
+                found = self.reader.events(channel.sender, channel.output, [number])
             if not found:
+                where = "its sender's log" if self.snapshots is None else "its own snapshot"
                 self._blame(
                     "error",
                     f"operator {self.replica}: event {channel.sender}.{channel.output}/{number} is assigned but not "
-                    f"finished with, and its sender's log does not have it any more. The log is damaged; restore it "
-                    f"from a copy.",
+                    f"finished with, and {where} does not have it any more. The log is damaged; restore it from a "
+                    f"copy.",
                 )
                 return
             events += found
@@ -327,6 +387,35 @@ class RunningReplica:
             if size > _PULL_BYTES:
                 break
         self.take(was.Pulled(tuple(events)))
+
+    # Snapshots
+
+    def _snapshot(self, effect: does.Snapshot) -> None:
+        """Captures what memory holds now; no commit is under way. Storing it takes as long as it takes."""
+        assert self.snapshots is not None
+        capture = self.snapshots.capture(effect.epoch, effect.is_final)
+        self._storer.do(lambda: self._store(capture))
+
+    def _store(self, capture: Capture) -> None:
+        assert self.snapshots is not None
+        if self.is_ended:
+            return
+        begin = time.monotonic()
+        self.snapshots.store(capture)
+        self.counts.snapshots += 1
+        self.counts.snapshot_bytes += _size_of(capture)
+        self.counts.snapshot_s += time.monotonic() - begin
+        if self.tracer is not None:
+            self.tracer.stored(capture.epoch, capture.is_final)
+        self.host.stored(self, capture.epoch, capture.is_final)
+
+    def completed(self, epoch: int) -> None:
+        """Every replica's snapshot of this epoch is durable."""
+        assert self.snapshots is not None
+        self.snapshots.completed(epoch)
+        if self.tracer is not None:
+            self.tracer.completed(epoch)
+        self.take(was.Completed(epoch))
 
     # The mover
 
@@ -379,13 +468,16 @@ class RunningReplica:
         begin = time.monotonic()
         with self._commit_lock:
             self.log.stage(transaction)
+            if self.tracer is not None:  # Before the commit, so that a death in between loses nothing of the trace.
+                self.tracer.steps(commit.number, transaction)
             self.log.commit(transaction)
         if self.turn is not None:
             self.turn.after()
         seconds = time.monotonic() - begin
         self._commit_s += (seconds - self._commit_s) / 8
         self.counts.commits += 1
-        if self.counts.commits == 1:
+        if not self._has_resumed:
+            self._has_resumed = True
             self.host.resumed(self)
         self.counts.commit_s += seconds
         self.counts.committed_at = time.time()
@@ -451,6 +543,15 @@ class RunningReplica:
         return self.log.state_items()
 
 
+def _size_of(capture: Capture) -> int:
+    """About how many bytes a snapshot holds: of state, of events that are needed again, of write actions."""
+    changes = capture.changes
+    kept = [event for events in changes.events.values() for event in events.values() if event is not None]
+    kept += [output.event for output in changes.writes.values() if output is not None]
+    state = sum(len(key) + len(value or b"") for key, value in changes.state.items())
+    return state + sum(event.size for event in kept)
+
+
 _BEGIN: dict[type, Callable[[RunningReplica, Any], None]] = {
     **dict.fromkeys(does.MOVES, RunningReplica._job),
     does.Commit: RunningReplica._commit_soon,
@@ -465,6 +566,7 @@ _BEGIN: dict[type, Callable[[RunningReplica, Any], None]] = {
     does.Write: RunningReplica._write,
     does.Check: RunningReplica._write,
     does.Announce: RunningReplica._announce,
+    does.Snapshot: RunningReplica._snapshot,
     does.Alarm: RunningReplica._alarm,
     does.Complete: RunningReplica._complete,
     does.Fail: RunningReplica._fail,

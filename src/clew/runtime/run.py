@@ -6,24 +6,29 @@ import dataclasses
 import secrets
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from clew.errors import RunError, RunFailed
 from clew.log.claim import Claim, claim
-from clew.log.contract import Store
+from clew.log.contract import LogReader, Store
+from clew.log.epochs import EPOCHS, EpochLog
+from clew.log.snapshot_rows import snapshot_state
 from clew.model.graph import Capture, Graph
+from clew.model.names import Replica
 from clew.model.values import decode
 from clew.operators.collect import Collect, collected
+from clew.protocol.eligible import check_snapshots
 from clew.protocol.frontiers import Frontiers, frontiers_of
 from clew.runtime import preflight
 from clew.runtime.coordinator import Coordinator
 from clew.runtime.groups import Group
 from clew.runtime.jobs import Jobs
 from clew.runtime.session import active_session, local_session
-from clew.runtime.spec import LOOPBACK, HostSpec, LogPlace, Options, log_place
+from clew.runtime.snapshot_reading import rows_together
+from clew.runtime.spec import LOOPBACK, HostSpec, LogPlace, Options, log_place, trace_place
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,6 +39,11 @@ _FAREWELL_S = 20.0
 def start(graph: Graph, spark: SparkSession | None, options: Options) -> Run:
     """Checks everything, then starts a run."""
     frontiers = frontiers_of(graph)
+    description = graph.describe()
+    if options.recovery == "snapshot":
+        check_snapshots(graph)
+        preflight.check_interval(options.snapshot_every_s)
+        description["recovery"] = options.recovery
     if options.recovery == "off":
         bare = {name: dataclasses.replace(node, capture=Capture()) for name, node in graph.nodes.items()}
         graph = dataclasses.replace(graph, nodes=bare)
@@ -45,9 +55,10 @@ def start(graph: Graph, spark: SparkSession | None, options: Options) -> Run:
     if session is not None:
         preflight.check_session(session)
     is_own = session is None
-    store = place.open(graph.describe())
+    store = place.open(description)
     claimed = None
     try:
+        preflight.check_recovery(store, place, options.recovery)
         claimed = claim(store)
         if session is None:
             session = local_session(graph.name, len(groups))
@@ -127,6 +138,9 @@ class Run:
             ) from error
         self._address = (self._driver_address(), self._coordinator.server.port)
         self._jobs = Jobs(spark, graph.name, self.id, self._coordinator, self._spec)
+        if options.recovery == "snapshot":
+            log = EpochLog(store.open(EPOCHS))
+            self._coordinator.recover_together(log, options.snapshot_every_s, lambda: frontiers_of(graph))
         self._coordinator.start()
 
     def wait(self, timeout_s: float | None = None, progress: Callable[[Run], None] | None = None) -> Run:
@@ -177,6 +191,7 @@ class Run:
     def status(self) -> dict[str, Any]:
         """How the run and each of its groups are; what operators have counted, by replica; frontiers, by input port."""
         groups = self._final or self._coordinator.reports()
+        generations = self._coordinator.generations
         return {
             "pipeline": self.graph.name,
             "run": self.id,
@@ -193,6 +208,7 @@ class Run:
                 if "tallies" in state
             },
             "frontiers": self._coordinator.frontiers(),
+            **({} if generations is None else {"snapshots": generations.report()}),
         }
 
     def metrics(self) -> dict[str, Any]:
@@ -215,11 +231,19 @@ class Run:
             )
         store = self.log.open(self.graph.describe())
         try:
-            reader = store.reader()
-            rows = [row for each in self.graph.replicas_named(operator) for row in reader.rows(each).state]
+            rows = self._state_of(store.reader(), self.graph.replicas_named(operator))
         finally:
             store.close()
         return collected((decode(key), decode(value)) for key, value in rows)
+
+    def _state_of(self, reader: LogReader, replicas: Iterable[Replica]) -> list[tuple[bytes, bytes]]:
+        """The state of replicas, as far as it can be lost no more; all of it of one epoch, if there are epochs."""
+        generations = self._coordinator.generations
+        if generations is None:
+            return [row for each in replicas for row in reader.rows(each).state]
+        present = set(reader.replicas())
+        epoch, found = rows_together(present.intersection(replicas), reader.rows, lambda: generations.epoch)
+        return [row for _, rows in sorted(found.items()) for row in snapshot_state(rows, epoch)]
 
     def losses(self) -> list[dict[str, Any]]:
         """Every death of a host so far, and how long its recovery took."""
@@ -276,5 +300,7 @@ class Run:
             nodes=() if group.is_in_driver else tuple(self._nodes[name] for name in operators),
             channels=tuple(each for each in self.graph.channels if each.sender in members or each.receiver in members),
             description=self.store.description,
+            trace=trace_place(self._options.trace, self.log),
             here=tuple(self.graph.nodes[name] for name in operators) if group.is_in_driver else (),
+            recovery=self._options.recovery,
         )

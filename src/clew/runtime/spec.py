@@ -15,6 +15,10 @@ from clew.log.volatile import VolatileStore
 from clew.model.graph import Graph, Node
 from clew.model.names import Channel, Replica
 from clew.protocol.settings import DEFAULT, Settings
+from clew.trace.writer import FOLDER
+
+RECOVERIES = ("log", "snapshot", "off")
+"""How a run may recover: each replica from its own log, all together from snapshots, or not at all."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +50,8 @@ def log_place(log: Any, pipeline: str, recovery: str, log_id: str) -> LogPlace:
     >>> log_place("sales.log", "sales", "log", "").kind, log_place("postgresql://db/clew", "sales", "log", "").kind
     ('sqlite', 'postgres')
     """
-    if recovery not in ("log", "off"):
-        raise RunError(f"recovery={recovery!r} is not known; expected 'log' or 'off'. Choose one of them.")
+    if recovery not in RECOVERIES:
+        raise RunError(f"recovery={recovery!r} is not known; expected 'log', 'snapshot' or 'off'. Choose one of them.")
     if recovery == "off":
         if log is not None:
             raise RunError("a log was given with recovery='off', which keeps none. Leave out log=, or recovery=.")
@@ -60,6 +64,21 @@ def log_place(log: Any, pipeline: str, recovery: str, log_id: str) -> LogPlace:
     if text.startswith(("postgresql://", "postgres://")) or (isinstance(log, str) and "dbname=" in text):
         return LogPlace("postgres", text, {"schema": pipeline.replace("-", "_").lower()})
     return LogPlace("sqlite", os.path.abspath(text))
+
+
+def trace_place(trace: bool | str | Path, place: LogPlace) -> str | None:
+    """The directory that a user's `trace=` means: that of the log, a given one, or none.
+
+    >>> trace_place(True, LogPlace("sqlite", "/data/sales.log"))
+    '/data/sales.log/trace'
+    >>> trace_place(True, LogPlace("postgres", "dbname=sales")), trace_place(False, LogPlace("sqlite", "sales.log"))
+    (None, None)
+    """
+    if trace is False or place.kind == "off":
+        return None
+    if trace is True:
+        return os.path.join(place.where, FOLDER) if place.kind == "sqlite" else None
+    return os.path.abspath(trace)
 
 
 @dataclass(frozen=True)
@@ -100,6 +119,10 @@ class Options:
     restarts_max: int = 10
     bind: str = LOOPBACK
     tuning: Tuning = TUNING
+    trace: bool | str | Path = True
+    """Whether a trace is written beside the log, or a directory for it; a PostgreSQL log has none beside it."""
+    snapshot_every_s: float = 5.0
+    """With recovery='snapshot': how long after one epoch is complete the next one ends."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +145,9 @@ class HostSpec:
     description: Mapping[str, Any]
     here: tuple[Node, ...] = field(default=(), repr=False)
     """The nodes of a group that is hosted in the driver: they may hold what cannot be sent, such as DataFrames."""
+    recovery: str = "log"
+    trace: str | None = None
+    """The directory of the trace, if one is written."""
 
     @property
     def name(self) -> str:

@@ -27,8 +27,15 @@ class Tracking:
         self._loop = loop
         self._groups = groups
         self._fail = fail
+        self._generation: int | None = None
+        """Where replicas recover together: the generation that counts."""
         self._pacing = Pacing(ADVANCE_EVERY_S)
         self._is_called_back = False
+
+    def begin_anew(self, frontiers: Frontiers, generation: int) -> None:
+        """All replicas go back: what they announced before is forgotten, and not heard any more."""
+        self.frontiers = frontiers
+        self._generation = generation
 
     def heard(self, group: Group, said: dict[str, Any]) -> None:
         """A host says what its replicas announce; raises if that cannot be so."""
@@ -36,6 +43,8 @@ class Tracking:
         for member, announcement in list(control.read_progress(said)):
             if member not in members:
                 raise ValueError(f"{member!r} is not one of its replicas")
+            if self._generation is not None and announcement.number[0] != self._generation:
+                continue
             try:
                 self.frontiers.announced(member, announcement)
             except ClewError:

@@ -34,9 +34,9 @@ def wait_until(what: str, condition: Callable[[], Any], limit_s: float = 30.0) -
 class Caller:
     """A host, as far as the coordinator sees it."""
 
-    def __init__(self, coordinator: Coordinator, submission: int, process: Sequence[Any]) -> None:
+    def __init__(self, coordinator: Coordinator, submission: int, process: Sequence[Any], group: str = "work") -> None:
         words = {
-            "group": "work",
+            "group": group,
             "submission": submission,
             "process": list(process),
             "machine": socket.gethostname(),

@@ -58,11 +58,11 @@ def recovery_words(recovery: Recovery, mode: str) -> list[str]:
     else:
         lines.append("discarded: nothing")
     again = [
-        f"{number:,} {what}"
-        for number, what in (
-            (recovery.replayed, "events taken"),
-            (recovery.refolded, "undone pairs folded"),
-            (recovery.settled, "write actions settled"),
+        f"{counted(number, what)} {done}"
+        for number, what, done in (
+            (recovery.replayed, "event", "taken"),
+            (recovery.refolded, "undone pair", "folded"),
+            (recovery.settled, "write action", "settled"),
         )
         if number
     ]
@@ -88,7 +88,7 @@ def verdict_lines(found: Explanation) -> Iterator[str]:
     )
     actions = sum(sum(story.written.values()) for story in found.stories.values())
     settled = sum(story.settled for story in found.stories.values())
-    again = f" ({settled:,} were tried again and found done or done once)" if settled else ""
+    again = f" ({settled:,} tried again after a failure)" if settled else ""
     if actions:
         yield f"The outputs are equal: {counted(actions, 'write action')} executed, in order and each once{again}."
     if found.is_complete:

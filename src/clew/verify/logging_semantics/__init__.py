@@ -1,4 +1,4 @@
-"""A small-step semantics of LOG.io, apart from the engine: the protocol as rules over configurations, to be checked as a whole.
+"""A small-step semantics of LOG.io, apart from the engine: the protocol as rules over configurations.
 
 `system(program)` is the transition system for `clew.verify.transparency`; `OUTSIDE` is what an observer sees.
 """

@@ -1,4 +1,4 @@
-"""Configurations of the model of LOG.io: what each operator has durably and in memory, what is under way, what is outside."""
+"""Configurations of the model of LOG.io: what is durable, in memory, under way and outside."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Channel(NamedTuple):
     acknowledged: int
 
 
-class Execution(NamedTuple):
+class Executed(NamedTuple):
     """A write action that an outside system has executed."""
 
     number: int
@@ -84,7 +84,7 @@ class Configuration(NamedTuple):
 
     processes: tuple[Process, ...]
     channels: tuple[Channel, ...]
-    outside: tuple[tuple[Execution, ...], ...]
+    outside: tuple[tuple[Executed, ...], ...]
     """For each operator, what its outside system has executed, in order."""
 
 

@@ -87,8 +87,8 @@ class Program:
             for port, sender in enumerate(operator.inputs):
                 if sender not in places:
                     raise BuildError(
-                        f"program {self.name!r}, operator {operator.name!r}, port {port}: no operator {sender!r} before it; "
-                        f"those are: {', '.join(places) or 'none'}. List senders before their receivers."
+                        f"program {self.name!r}, operator {operator.name!r}, port {port}: no operator {sender!r} is "
+                        f"before it; those that are: {', '.join(places) or 'none'}. List senders before receivers."
                     )
                 links.append(Link(places[sender], place, port))
             places[operator.name] = place

@@ -1,28 +1,29 @@
 """The rules of LOG.io: each gives the configurations that one step of it can lead to.
 
-Algorithms 1 to 9 of the LOG.io text and the prefix rule of the log, for operators in one process each. What happens in an operator is
-first only decided, in memory; COMMIT makes everything decided so far durable at once, and only then may SEND, WRITE and ACK let
-others know of it. FAIL forgets what is in memory. RECOVER concerns the failed operator alone.
+Algorithms 1 to 9 of the LOG.io text and the prefix rule of the log, for operators in one process each. What happens
+in an operator is first only decided, in memory; COMMIT makes everything decided so far durable at once, and only then
+may SEND, WRITE and ACK let others know of it. FAIL forgets what is in memory. RECOVER concerns the failed operator
+alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterator
+from typing import NamedTuple
 
 from clew.verify.logging_semantics.configuration import (
     Channel,
     Configuration,
     Event,
-    Execution,
-    Log,
+    Executed,
     Memory,
     Pair,
     Process,
     Taken,
     initial,
 )
-from clew.verify.logging_semantics.program import Contents, InputSet, Program, Value
+from clew.verify.logging_semantics.program import InputSet, Program
+from clew.verify.logging_semantics.promises import Promises, fold, with_item
 
 
 class Label(NamedTuple):
@@ -38,11 +39,10 @@ class Label(NamedTuple):
 
 Step = tuple[Label, bool, Configuration]
 FAIL = "FAIL"
-Folded = tuple[tuple[InputSet, Contents], ...]
 
 
-class Rules:
-    """The steps of one program. What each rule relies on is a method of its own."""
+class Rules(Promises):
+    """The steps of one program."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -56,48 +56,12 @@ class Rules:
             for number in range(len(self.names))
         ]
 
-    # What the protocol promises, one method for each promise.
-
-    def sendable(self, process: Process) -> tuple[Value, ...]:
-        """The output events that may be sent: those that are durable."""
-        return process.durable.outputs
-
-    def executable(self, process: Process) -> int:
-        """How many write actions may be executed: those that are durable."""
-        return len(process.durable.writes)
-
-    def acknowledgeable(self, process: Process, port: int) -> int:
-        """The last event of a port that may be acknowledged: the last one whose assignment is durable."""
-        return process.durable.assigned[port]
-
-    def is_obsolete(self, event: Event, seen: int) -> bool:
-        """Whether an event was taken before. Algorithm 2, step 1, with smaller or equal."""
-        return event.number <= seen
-
-    def commits(self, process: Process, memory: Memory) -> Iterable[Log]:
-        """What one commit can make durable: everything decided so far."""
-        if memory.log != process.durable:
-            yield memory.log
-
-    def executed(self, before: tuple[Execution, ...], execution: Execution) -> tuple[Execution, ...]:
-        """What an outside system holds after an execution: it refuses an id that it has executed."""
-        return before if any(known.number == execution.number for known in before) else (*before, execution)
-
-    def folded(self, number: int, undone: tuple[Pair, ...], bodies: tuple[Value, ...]) -> Folded:
-        """The event state of an operator that starts again: its undone pairs in the order of their assignment."""
-        folded: Folded = ()
-        for pair, body in zip(undone, bodies, strict=True):
-            folded = fold(folded, pair.input_set, pair.port, body)
-        return folded
-
-    # The rules.
-
     def initial(self) -> Configuration:
         """The configuration in which the program begins."""
         return initial(self.program)
 
     def steps(self, configuration: Configuration) -> Iterator[Step]:
-        """All steps that are possible from a configuration: label, whether it belongs to failures, and where it leads."""
+        """All steps from a configuration: label, whether it belongs to failures, and where it leads."""
         for number, process in enumerate(configuration.processes):
             if process.memory is None:
                 yield from self.recover(configuration, number)
@@ -130,7 +94,7 @@ class Rules:
             if not channel.events:
                 continue
             event, seen = channel.events[0], memory.log.assigned[port]
-            rest = _with(configuration.channels, place, channel._replace(events=channel.events[1:]))
+            rest = with_item(configuration.channels, place, channel._replace(events=channel.events[1:]))
             after = configuration._replace(channels=rest)
             if self.is_obsolete(event, seen):
                 yield Label("RECEIVE", self.names[number], f"obsolete {event.number}"), False, after
@@ -149,7 +113,7 @@ class Rules:
             folded = fold(folded, input_set, port, value)
         log = log._replace(
             state=state,
-            assigned=_with(log.assigned, port, event),
+            assigned=with_item(log.assigned, port, event),
             undone=(*log.undone, *(Pair(port, event, input_set) for input_set in input_sets)),
         )
         what = f"{value} to {', '.join(map(str, input_sets)) or 'none'}"
@@ -176,16 +140,16 @@ class Rules:
     def commit(self, configuration: Configuration, number: int, process: Process, memory: Memory) -> Iterator[Step]:
         """COMMIT: what was decided becomes durable, all or nothing."""
         for log in self.commits(process, memory):
-            after = _with(configuration.processes, number, Process(log, memory))
+            after = with_item(configuration.processes, number, Process(log, memory))
             yield Label("COMMIT", self.names[number]), False, configuration._replace(processes=after)
 
     def write(self, configuration: Configuration, number: int, process: Process, memory: Memory) -> Iterator[Step]:
         """WRITE: the outside system executes the next write action; that it is done is decided (Algorithm 5)."""
         log = memory.log
         if log.written < self.executable(process):
-            execution = Execution(log.written + 1, log.writes[log.written])
+            execution = Executed(log.written + 1, log.writes[log.written])
             held = self.executed(configuration.outside[number], execution)
-            after = configuration._replace(outside=_with(configuration.outside, number, held))
+            after = configuration._replace(outside=with_item(configuration.outside, number, held))
             log = log._replace(written=log.written + 1)
             yield self._decided("WRITE", after, number, memory._replace(log=log), str(execution.value))
 
@@ -204,7 +168,7 @@ class Rules:
             event = Event(channel.sent + 1, outputs[channel.sent])
             after = channel._replace(events=(*channel.events, event), sent=channel.sent + 1)
             label = Label("SEND", f"{self.names[link.sender]}->{self.names[link.receiver]}", str(event.value))
-            yield label, False, configuration._replace(channels=_with(configuration.channels, place, after))
+            yield label, False, configuration._replace(channels=with_item(configuration.channels, place, after))
 
     def acknowledge(self, configuration: Configuration, place: int) -> Iterator[Step]:
         """ACK: the sender learns which events are assigned durably, which makes room in the window.
@@ -218,24 +182,24 @@ class Rules:
         if known > channel.acknowledged and channel.sent - channel.acknowledged >= self.program.window:
             after = channel._replace(acknowledged=known)
             label = Label("ACK", f"{self.names[link.receiver]}->{self.names[link.sender]}", str(known))
-            yield label, False, configuration._replace(channels=_with(configuration.channels, place, after))
+            yield label, False, configuration._replace(channels=with_item(configuration.channels, place, after))
 
     def fail(self, configuration: Configuration, number: int, process: Process) -> Iterator[Step]:
         """FAIL: an operator loses its memory, and what was on its way to it."""
         channels = configuration.channels
         for place in self.links_in[number]:
-            channels = _with(channels, place, Channel((), 0, 0))
+            channels = with_item(channels, place, Channel((), 0, 0))
         for place in self.links_out[number]:
-            channels = _with(channels, place, Channel(channels[place].events, 0, 0))
-        processes = _with(configuration.processes, number, process._replace(memory=None))
+            channels = with_item(channels, place, Channel(channels[place].events, 0, 0))
+        processes = with_item(configuration.processes, number, process._replace(memory=None))
         after = configuration._replace(processes=processes, channels=channels)
         yield Label(FAIL, self.names[number]), True, after
 
     def recover(self, configuration: Configuration, number: int) -> Iterator[Step]:
         """RECOVER: an operator, alone, goes on from its log (Algorithms 6 to 9).
 
-        Senders begin again after what is assigned durably, and so does it towards its receivers. What it had sent before it failed may still arrive, or
-        be lost.
+        Senders begin again after what is assigned durably, and so does it towards its receivers. What it had sent
+        before it failed may still arrive, or be lost.
         """
         process = configuration.processes[number]
         undone = process.durable.undone
@@ -247,14 +211,14 @@ class Rules:
         memory = Memory(process.durable, None, self.folded(number, undone, bodies))
         channels = configuration.channels
         for place in self.links_in[number]:
-            channels = _with(channels, place, self._begun(configuration, place, ()))
+            channels = with_item(channels, place, self._begun(configuration, place, ()))
         after = configuration._replace(
-            processes=_with(configuration.processes, number, process._replace(memory=memory))
+            processes=with_item(configuration.processes, number, process._replace(memory=memory))
         )
         kept = lost = channels
         for place in self.links_out[number]:
-            kept = _with(kept, place, self._begun(configuration, place, channels[place].events))
-            lost = _with(lost, place, self._begun(configuration, place, ()))
+            kept = with_item(kept, place, self._begun(configuration, place, channels[place].events))
+            lost = with_item(lost, place, self._begun(configuration, place, ()))
         yield Label("RECOVER", self.names[number]), True, after._replace(channels=kept)
         if lost != kept:
             label = Label("RECOVER", self.names[number], "with its messages lost")
@@ -271,26 +235,5 @@ class Rules:
 
     def _decided(self, rule: str, configuration: Configuration, number: int, memory: Memory, what: str) -> Step:
         process = configuration.processes[number]._replace(memory=memory)
-        processes = _with(configuration.processes, number, process)
+        processes = with_item(configuration.processes, number, process)
         return Label(rule, self.names[number], what), False, configuration._replace(processes=processes)
-
-
-def fold(folded: Folded, input_set: InputSet, port: int, value: Value) -> Folded:
-    """The event states after one more event.
-
-    >>> fold((("a", ((0, 1),)),), "b", 0, 2)
-    (('a', ((0, 1),)), ('b', ((0, 2),)))
-    >>> fold((("a", ((0, 1),)),), "a", 1, 2)
-    (('a', ((0, 1), (1, 2))),)
-    """
-    for place, (known, contents) in enumerate(folded):
-        if known == input_set:
-            return _with(folded, place, (known, (*contents, (port, value))))
-    return (*folded, (input_set, ((port, value),)))
-
-
-T = TypeVar("T")
-
-
-def _with(items: tuple[T, ...], place: int, item: T) -> tuple[T, ...]:
-    return (*items[:place], item, *items[place + 1 :])

@@ -1,8 +1,9 @@
 """Checks failure transparency of any transition system: that failures cannot be seen, whatever happens, to a bound.
 
-Chapter 5 of the ABS thesis as a program. `check_transparency` compares a system with its failure-free part, `check_explainability` two
-different systems; `explain` finds the failure-free execution behind one faulty execution; `composed` and `transitive` make
-results into further ones. `python -m clew.verify.transparency` checks the models that come with Clew and prints what was explored.
+Chapter 5 of the ABS thesis as a program. `check_transparency` compares a system with its failure-free part,
+`check_explainability` two different systems; `explain` finds the failure-free execution behind one faulty execution;
+`composed` and `transitive` make results into further ones. `python -m clew.verify.transparency` checks the models
+that come with Clew and prints what was explored.
 """
 
 from clew.verify.transparency.combining import NotCombinable, composed, transitive

@@ -1,4 +1,4 @@
-"""Barrier snapshots as the thesis has them, as a transition system, with three observers: of the output, of all messages, of sinks."""
+"""Barrier snapshots as the thesis has them, as a transition system, with what observers see of it."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def of_sinks(program: Program) -> Callable[[frozenset[Message]], frozenset[Messa
 
 
 def of_values(program: Program) -> Callable[[frozenset[Message]], frozenset[tuple[int, str, Hashable]]]:
-    """Leaves of an output what tasks have produced, without epochs and borders: place, stream and value of each event."""
+    """Leaves of an output the events of tasks, without epochs and borders: place, stream and value of each."""
     produced = [task.output for task in program.tasks]
 
     def values(messages: frozenset[Message]) -> frozenset[tuple[int, str, Hashable]]:

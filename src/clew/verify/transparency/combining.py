@@ -1,7 +1,7 @@
 """Makes a checked result into a further one without exploring again: composition and transitivity.
 
-Lemma 5.9 of the ABS thesis: an observer who sees less, by a further function, is given the same explanations. Lemma 5.8: what is explained
-by a system that is itself explained by a third is explained by the third.
+Lemma 5.9 of the ABS thesis: an observer who sees less, by a further function, is given the same explanations. Lemma
+5.8: what is explained by a system that is itself explained by a third is explained by the third.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def composed(
     for before, after in sorted(seen, key=repr):
         if not low.less_equal(before, after):
             raise NotCombinable(
-                f"{low.name}, composed over {claim}: a step goes from {show(before)} to {show(after)}, which is not more in its order; "
-                f"an observation that only grows was expected. Choose another function, or pass its order as less_equal."
+                f"{low.name}, composed over {claim}: a step goes from {show(before)} to {show(after)}, which does not "
+                f"include it; an observation that only grows was expected. Choose another function, or pass its "
+                f"order as less_equal."
             )
     return Explained(
         replace(claim, low_observation=low, high_observation=high),
@@ -53,18 +54,20 @@ def transitive(first: Explained[C, D], second: Explained[D, E]) -> Explained[C, 
     one, two = first.claim, second.claim
     if one.high is not two.low:
         raise NotCombinable(
-            f"the first result is explained by {one.high.name!r}, the second is about {two.low.name!r}; one and the same System object "
-            f"was expected. Check both with it."
+            f"the first result is explained by {one.high.name!r}, the second is about {two.low.name!r}; one and the "
+            f"same System object was expected. Check both with it."
         )
     if one.high_observation is not two.low_observation:
         raise NotCombinable(
             f"{one.high.name!r} is seen through {one.high_observation.name!r} in the first result and through "
-            f"{two.low_observation.name!r} in the second; one and the same Observation object was expected. Check both with it, or compose first."
+            f"{two.low_observation.name!r} in the second; one and the same Observation object was expected. Check "
+            f"both with it, or compose first."
         )
     if second.counts.left_out:
         raise NotCombinable(
-            f"the second result is about executions of {two.low.name!r} with at most {two.failures_max} failures, but the first may be explained "
-            f"by executions with more. Check the second with failures_max=None, or explain the first by a system without failures."
+            f"the second result is about executions of {two.low.name!r} with at most {two.failures_max} failures, but "
+            f"the first may be explained by executions with more. Check the second with failures_max=None, or explain "
+            f"the first by a system without failures."
         )
     translation = tuple(
         dict.fromkeys(

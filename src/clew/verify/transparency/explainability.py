@@ -1,10 +1,10 @@
-"""Checks that every execution of a system, to a bound, is explained by one of another: Definitions 5.5 and 5.10 of the ABS thesis.
+"""Checks that every execution of a system is explained by one of another: Definitions 5.5 and 5.10 of the ABS thesis.
 
-Executions are not walked one by one. Observations only grow, so an execution is explained if its history (the observations
-it showed, in order) is shown by one execution of the other system. For each history it is enough to keep the configurations
-of the other system in which such an execution can be; a pair of a configuration and that set stands for all executions that
-lead to it. The walk over these pairs is complete: if no set ever becomes empty, every execution has an explanation,
-of any length; and if one does, the path to it is an execution that has none.
+Executions are not walked one by one. Observations only grow, so an execution is explained if its history (the
+observations it showed, in order) is shown by one execution of the other system. For each history it is enough to keep
+the configurations of the other system in which such an execution can be; a pair of a configuration and that set
+stands for all executions that lead to it. The walk over these pairs is complete: if no set ever becomes empty, every
+execution has an explanation, of any length; and if one does, the path to it is an execution that has none.
 """
 
 from __future__ import annotations
@@ -14,13 +14,17 @@ from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
 from clew.verify.transparency.graph import CONFIGURATIONS_MAX, Edge, Graph, Observations
+from clew.verify.transparency.histories import Histories
+from clew.verify.transparency.monotony import first_lapse
 from clew.verify.transparency.observation import Observation
-from clew.verify.transparency.system import Execution, System, failure_free
+from clew.verify.transparency.system import Execution, System, failure_free, traced
 from clew.verify.transparency.verdict import Claim, Counts, Explained, Refuted, Verdict, Why
-from clew.verify.transparency.walking import Histories, explored
 
 C = TypeVar("C", bound=Hashable)
 D = TypeVar("D", bound=Hashable)
+
+LAPSE = -1
+"""Stands for the history after a step that is not monotone."""
 
 
 def check_transparency(
@@ -73,13 +77,13 @@ def check_explainability(
     pairs = tuple(translation)
     if not pairs:
         raise ValueError(
-            f"{low.name} by {high.name}: the translation has no pairs of initial configurations, so nothing would be checked. "
-            f"Give at least one."
+            f"{low.name} by {high.name}: the translation has no pairs of initial configurations, so nothing would be "
+            f"checked. Give at least one."
         )
     claim = Claim(low, high, low_observation, high_observation, pairs, failures_max, ends)
     observations = Observations()
     upper = Graph(high, high_observation, observations, configurations_max)
-    broken = explored(upper, [pair[0] for pair in pairs])
+    broken = first_lapse(upper, [above for above, _ in pairs], None)
     if broken is not None:
         return Refuted(claim, Why.NOT_MONOTONE, broken, is_in_high=True)
     lower = Graph(low, low_observation, observations, configurations_max)
@@ -105,10 +109,7 @@ class _Walk(Generic[C, D]):
         for above, below in self.claim.translation:
             begin = self.lower.number(below)
             history = self.histories.begin(self.upper.number(above), self.lower.observed[begin])
-            node = (begin, history)
-            self._reach(node, 0, 0, None)
-            if self.histories.is_empty(history):
-                return self._refuted(node, Why.NO_EXPLANATION)
+            self._reach((begin, history), 0, 0, None)
         bound = self.claim.failures_max
         while self.open:
             failures, steps, configuration, history = heapq.heappop(self.open)
@@ -116,22 +117,22 @@ class _Walk(Generic[C, D]):
             if node in self.walked:
                 continue
             self.walked.add(node)
+            # Judged here, not when it was reached: only now is it known that nothing shorter comes before it.
+            if history == LAPSE:
+                return self._refuted(node, Why.NOT_MONOTONE)
+            if self.histories.is_empty(history):
+                return self._refuted(node, Why.NO_EXPLANATION)
             is_at_rest = True
             for edge in self.lower.edges(configuration):
                 is_at_rest = is_at_rest and edge.is_counted
                 cost = failures + edge.is_counted
                 if bound is not None and cost > bound:
                     continue
-                seen = self.lower.observed[edge.after]
-                after = (edge.after, history)
+                seen, then = self.lower.observed[edge.after], history
                 if seen != self.lower.observed[configuration]:
-                    if not self.lower.is_monotone(configuration, edge.after):
-                        self.came[-1, -1] = (node, edge.label)
-                        return self._refuted((-1, -1), Why.NOT_MONOTONE, edge.after)
-                    after = (edge.after, self.histories.then(history, seen))
-                self._reach(after, cost, steps + 1, (node, edge.label))
-                if self.histories.is_empty(after[1]):
-                    return self._refuted(after, Why.NO_EXPLANATION)
+                    is_more = self.lower.is_monotone(configuration, edge.after)
+                    then = self.histories.then(history, seen) if is_more else LAPSE
+                self._reach((edge.after, then), cost, steps + 1, (node, edge.label))
             if is_at_rest:
                 self.rests += 1
                 if self.claim.ends and not self.histories.has_rest(history):
@@ -146,16 +147,10 @@ class _Walk(Generic[C, D]):
             self.came[node] = came
             heapq.heappush(self.open, (failures, steps, *node))
 
-    def _refuted(self, node: tuple[int, int], why: Why, last: int | None = None) -> Refuted[C, D]:
-        configurations = [self.lower.configurations[node[0] if last is None else last]]
-        labels = []
-        at = self.came[node]
-        while at is not None:
-            before, label = at
-            configurations.append(self.lower.configurations[before[0]])
-            labels.append(label)
-            at = self.came[before]
-        return Refuted(self.claim, why, Execution(tuple(reversed(configurations)), tuple(reversed(labels))))
+    def _refuted(self, node: tuple[int, int], why: Why) -> Refuted[C, D]:
+        nodes, labels = traced(self.came, node)
+        configurations = tuple(self.lower.configurations[configuration] for configuration, _ in nodes)
+        return Refuted(self.claim, why, Execution(configurations, tuple(labels)))
 
     def _taken(self) -> Iterable[tuple[int, Edge, bool]]:
         """Each step from a configuration that was reached, and whether the bound lets it be taken."""

@@ -1,7 +1,7 @@
 """Explains one execution: by a given second one, or by one that it looks for.
 
-Definitions 5.4 and 5.6 of the ABS thesis, on sequences of configurations. A mapping has, for each configuration of the first
-execution, the place of the one in the second that looks the same; it is monotone if it never goes back.
+Definitions 5.4 and 5.6 of the ABS thesis, on sequences of configurations. A mapping has, for each configuration of
+the first execution, the place of the one in the second that looks the same; it is monotone if it never goes back.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Hashable, Sequence
 from typing import Generic, NamedTuple, TypeVar
 
 from clew.verify.transparency.observation import Observation
-from clew.verify.transparency.system import Execution, System
+from clew.verify.transparency.system import Execution, System, traced
 
 C = TypeVar("C", bound=Hashable)
 D = TypeVar("D", bound=Hashable)
@@ -36,7 +36,7 @@ def explanation(
 def monotone_explanation(
     first: Sequence[C], second: Sequence[D], seen: Observation[C], meant: Observation[D]
 ) -> tuple[int, ...] | None:
-    """The earliest mapping that explains the first execution by the second and never goes back; None if there is none (5.6).
+    """The earliest mapping that explains the first execution by the second and never goes back, if any (5.6).
 
     >>> letters = Observation("letters", str)
     >>> monotone_explanation("acbd", "abcd", letters, letters)
@@ -72,7 +72,8 @@ def explain(
     """A shortest execution of `by` that explains the first one, with the mapping; None if no execution does.
 
     >>> letters = Observation("letters", str)
-    >>> walk = System("walk", ("a",), lambda c: [(f"to {d}", False, d) for d in {"a": "bc", "b": "d", "c": "d"}.get(c, "")])
+    >>> ways = {"a": "bc", "b": "d", "c": "d", "d": ""}
+    >>> walk = System("walk", ("a",), lambda c: [(f"to {d}", False, d) for d in ways[c]])
     >>> explain("aacd", walk, letters, letters)
     Explaining(execution=Execution(configurations=('a', 'c', 'd'), labels=('to c', 'to d')), mapping=(0, 0, 1, 2))
     """
@@ -91,30 +92,14 @@ def explain(
     while queue:
         node = queue.popleft()
         if node[1] == len(wanted):
-            return _told(node, came, first, seen, meant)
+            nodes, labels = traced(came, node)
+            execution = Execution(tuple(configuration for configuration, _ in nodes), tuple(labels))
+            mapping = monotone_explanation(first, execution.configurations, seen, meant)
+            assert mapping is not None  # The search went through every observation of the first execution.
+            return Explaining(execution, mapping)
         for label, _, after in by.steps(node[0]):
             follower = (after, advance(after, node[1]))
             if follower not in came:
                 came[follower] = (node, label)
                 queue.append(follower)
     return None
-
-
-def _told(
-    node: tuple[D, int],
-    came: dict[tuple[D, int], tuple[tuple[D, int], Hashable] | None],
-    first: Sequence[C],
-    seen: Observation[C],
-    meant: Observation[D],
-) -> Explaining[D]:
-    configurations, labels = [node[0]], []
-    at: tuple[tuple[D, int], Hashable] | None = came[node]
-    while at is not None:
-        before, label = at
-        configurations.append(before[0])
-        labels.append(label)
-        at = came[before]
-    execution = Execution(tuple(reversed(configurations)), tuple(reversed(labels)))
-    mapping = monotone_explanation(first, execution.configurations, seen, meant)
-    assert mapping is not None  # The search advanced through every observation of the first execution.
-    return Explaining(execution, mapping)

@@ -1,4 +1,4 @@
-"""The graph of a system's configurations, explored on demand: each configuration once, with its steps and what is seen of it.
+"""The graph of a system, explored on demand: each configuration once, with its steps and what is seen of it.
 
 Configurations and observations are numbered, so that everything after this file works on small integers.
 """
@@ -73,8 +73,8 @@ class Graph(Generic[C]):
         if found == len(self.configurations):
             if found >= self._configurations_max:
                 raise TooLarge(
-                    f"{self.system.name}: more than {self._configurations_max:,} configurations; a system with fewer was "
-                    f"expected. Check a smaller program or fewer failures, or pass a larger configurations_max."
+                    f"{self.system.name}: more than {self._configurations_max:,} configurations; a system with fewer "
+                    f"was expected. Check a smaller program or fewer failures, or pass a larger configurations_max."
                 )
             self.configurations.append(configuration)
             self.observed.append(self.observations.number(self.observation.of(configuration)))

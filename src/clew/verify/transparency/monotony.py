@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from clew.verify.transparency.graph import CONFIGURATIONS_MAX, Graph, Observations
 from clew.verify.transparency.observation import Observation
-from clew.verify.transparency.system import Execution, System
+from clew.verify.transparency.system import Execution, System, traced
 from clew.verify.transparency.verdict import show
 
 C = TypeVar("C", bound=Hashable)
@@ -17,7 +17,7 @@ C = TypeVar("C", bound=Hashable)
 
 @dataclass(frozen=True)
 class NotMonotone(Generic[C]):
-    """An execution whose last step takes back what was seen before it: of those with the fewest failures, a shortest."""
+    """An execution whose last step takes back what was seen before: of those with the fewest failures, a short one."""
 
     system: System[C]
     observation: Observation[C]
@@ -26,9 +26,11 @@ class NotMonotone(Generic[C]):
     def __str__(self) -> str:
         before, after = (self.observation.of(configuration) for configuration in self.execution.configurations[-2:])
         place = len(self.execution.labels)
+        labels = ", ".join(map(str, self.execution.labels))
         return (
-            f"{self.system.name}, step {place} of {', '.join(map(str, self.execution.labels))}: {self.observation.name} goes from {show(before)} "
-            f"to {show(after)}, which does not include it; an observation that only grows was expected. Observe less, or give its order."
+            f"{self.system.name}, step {place} of {labels}: {self.observation.name} goes from {show(before)} to "
+            f"{show(after)}, which does not include it; an observation that only grows was expected. Observe less, or "
+            f"give its order."
         )
 
 
@@ -44,11 +46,17 @@ def check_monotone(
     >>> up = System("up", (0,), lambda n: [("up", False, n + 1)] * (n < 3))
     >>> check_monotone(up, Observation("n", lambda n: n, lambda a, b: a <= b), failures_max=0)
     >>> print(check_monotone(up, Observation("n mod 3", lambda n: n % 3, lambda a, b: a <= b), failures_max=0))
-    up, step 3 of up, up, up: n mod 3 goes from 2 to 0, which does not include it; an observation that only grows was expected.
-    Observe less, or give its order.
+    up, step 3 of up, up, up: n mod 3 goes from 2 to 0, which does not include it; an observation that only grows
+    was expected. Observe less, or give its order.
     """
     graph = Graph(system, observation, Observations(), configurations_max)
-    came: dict[int, tuple[int, Hashable] | None] = {graph.number(start): None for start in system.initial}
+    found = first_lapse(graph, system.initial, failures_max)
+    return None if found is None else NotMonotone(system, observation, found)
+
+
+def first_lapse(graph: Graph[C], starts: Iterable[C], failures_max: int | None) -> Execution[C] | None:
+    """Explores all that can be reached with so many failures; an execution whose last step is not monotone, if any."""
+    came: dict[int, tuple[int, Hashable] | None] = {graph.number(start): None for start in starts}
     layer, failures = deque(came), 0
     # Each configuration is walked when its fewest failures are known: one layer for each number of failures.
     while layer:
@@ -59,7 +67,9 @@ def check_monotone(
                 if edge.is_counted and failures_max is not None and failures >= failures_max:
                     continue
                 if not graph.is_monotone(at, edge.after):
-                    return NotMonotone(system, observation, _execution(graph, came, at, edge.label, edge.after))
+                    nodes, labels = traced(came, at)
+                    configurations = tuple(graph.configurations[number] for number in (*nodes, edge.after))
+                    return Execution(configurations, (*labels, edge.label))
                 if edge.after in came:
                     continue
                 if edge.is_counted:
@@ -73,15 +83,3 @@ def check_monotone(
                 layer.append(number)
         failures += 1
     return None
-
-
-def _execution(
-    graph: Graph[C], came: dict[int, tuple[int, Hashable] | None], at: int, label: Hashable, after: int
-) -> Execution[C]:
-    configurations, labels = [graph.configurations[after], graph.configurations[at]], [label]
-    step = came[at]
-    while step is not None:
-        configurations.append(graph.configurations[step[0]])
-        labels.append(step[1])
-        step = came[step[0]]
-    return Execution(tuple(reversed(configurations)), tuple(reversed(labels)))

@@ -1,7 +1,7 @@
-"""Barrier snapshots closer to a real run: states are captured at a border, stored later, and a coordinator completes epochs.
+"""Barrier snapshots closer to a real run: states are captured, stored later, and a coordinator completes epochs.
 
-The thesis takes capture, storing and completion for one step. Here they are three, and a failure may fall between them: what was captured and
-not stored is lost, what was stored and not completed is not used.
+The thesis takes capture, storing and completion for one step. Here they are three, and a failure may fall between
+them: what was captured and not stored is lost, what was stored and not completed is not used.
 """
 
 from __future__ import annotations

@@ -1,15 +1,17 @@
 """A transition system with marked failure rules: what the checks of failure transparency are about.
 
-Definitions 5.1 and 5.2 of the ABS thesis: a step leads from one configuration to the next by a rule, an execution is a
-sequence of steps. Some rules belong to failures (a crash, a recovery); the system without them is its failure-free part.
+Definitions 5.1 and 5.2 of the ABS thesis: a step leads from one configuration to the next by a rule, an execution is
+a sequence of steps. Some rules belong to failures (a crash, a recovery); the system without them is its failure-free
+part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Generic, NamedTuple, TypeVar
 
+K = TypeVar("K", bound=Hashable)
 C = TypeVar("C", bound=Hashable)
 """A configuration: a value that can be compared and hashed."""
 
@@ -58,6 +60,21 @@ class Execution(NamedTuple, Generic[C]):
     labels: tuple[Hashable, ...]
 
 
+def traced(came: Mapping[K, tuple[K, Hashable] | None], end: K) -> tuple[list[K], list[Hashable]]:
+    """The way to a node of a search, and its labels, from where each node was reached from.
+
+    >>> traced({"a": None, "b": ("a", "step"), "c": ("b", "leap")}, "c")
+    (['a', 'b', 'c'], ['step', 'leap'])
+    """
+    nodes, labels = [end], list[Hashable]()
+    at = came[end]
+    while at is not None:
+        nodes.append(at[0])
+        labels.append(at[1])
+        at = came[at[0]]
+    return nodes[::-1], labels[::-1]
+
+
 def run(system: System[C], labels: Iterable[Hashable], start: C | None = None) -> Execution[C]:
     """The execution that takes the steps with these labels, one after the other.
 
@@ -66,7 +83,8 @@ def run(system: System[C], labels: Iterable[Hashable], start: C | None = None) -
     (0, 1, 2)
     """
     at = system.initial[0] if start is None else start
-    configurations, taken = [at], []
+    configurations = [at]
+    taken: list[Hashable] = []
     for label in labels:
         found = [after for name, _, after in system.steps(at) if name == label]
         if not found:

@@ -1,4 +1,4 @@
-"""What a check has found: that every execution is explained, with what exactly was checked, or an execution that is not."""
+"""What a check has found: that every execution is explained, and what was checked, or an execution that is not."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Claim(Generic[C, D]):
     failures_max: int | None
     """Executions of `low` with at most so many counted failures; None: with any number."""
     ends: bool
-    """Also that an execution that has come to rest is explained by one that has come to rest. Without this, a system that
-    loses its last output is explained by an execution that has not got so far yet."""
+    """Also that an execution that has come to rest is explained by one that has come to rest. Without this, a system
+    that loses its last output is explained by an execution that has not got so far yet."""
 
     def __str__(self) -> str:
         bound = "any number of failures" if self.failures_max is None else f"at most {self.failures_max} failures"
@@ -102,7 +102,7 @@ class Refuted(Generic[C, D]):
         of: System[Any] = self.claim.high if self.is_in_high else self.claim.low
         observation: Observation[Any] = self.claim.high_observation if self.is_in_high else self.claim.low_observation
         seen = observation.of(self.execution.configurations[0])
-        lines = [f"{self.claim}: not explained", f"an execution of {of.name}:", f"  begins{'':<30} seen: {show(seen)}"]
+        lines = [f"{self.claim}: not explained", f"an execution of {of.name}:", f"  begins{'':<29} seen: {show(seen)}"]
         for number, (label, after) in enumerate(
             zip(self.execution.labels, self.execution.configurations[1:], strict=True), start=1
         ):

@@ -7,14 +7,15 @@ from collections.abc import Iterable, Iterator
 from clew.verify.logging_semantics.configuration import (
     Configuration,
     Event,
-    Execution,
+    Executed,
     Log,
     Memory,
     Pair,
     Process,
     Value,
 )
-from clew.verify.logging_semantics.rules import Folded, Rules, Step
+from clew.verify.logging_semantics.promises import Folded
+from clew.verify.logging_semantics.rules import Rules, Step
 
 
 class SendsBeforeCommit(Rules):
@@ -34,7 +35,7 @@ class ForgetsUndone(Rules):
 
 
 class WritesWithoutId(Rules):
-    def executed(self, before: tuple[Execution, ...], execution: Execution) -> tuple[Execution, ...]:
+    def executed(self, before: tuple[Executed, ...], execution: Executed) -> tuple[Executed, ...]:
         return (*before, execution)
 
 
@@ -91,7 +92,7 @@ class ResendsNothing(Rules):
 
 
 class TriggersWhileRefolding(Rules):
-    """Asks for ready Input Sets after each undone pair, as the LOG.io text has it; the others come too late for them."""
+    """Asks for ready Input Sets after each undone pair, as the LOG.io text has it; the others come too late."""
 
     def recover(self, configuration: Configuration, number: int) -> Iterator[Step]:
         for label, is_failure, after in super().recover(configuration, number):

@@ -1,41 +1,17 @@
 """Which configurations explain a history of observations: the subset construction over the explaining system's graph.
 
-A history is extended by one observation at a time. Its set holds every configuration that shows the last observation and can be
-reached by an execution that showed all of them in order; whatever it showed in between.
+A history is extended by one observation at a time. Its set holds every configuration that shows the last observation
+and can be reached by an execution that showed all of them in order; whatever it showed in between.
 """
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
 from clew.verify.transparency.graph import Graph
-from clew.verify.transparency.system import Execution
 
 D = TypeVar("D", bound=Hashable)
-
-
-def explored(graph: Graph[D], starts: Iterable[D]) -> Execution[D] | None:
-    """Explores everything that can be reached from the starts; a shortest execution whose last step is not monotone, if any."""
-    came: dict[int, tuple[int, Hashable] | None] = {graph.number(start): None for start in starts}
-    queue = deque(came)
-    while queue:
-        at = queue.popleft()
-        for edge in graph.edges(at):
-            if not graph.is_monotone(at, edge.after):
-                configurations = [graph.configurations[edge.after], graph.configurations[at]]
-                labels = [edge.label]
-                step = came[at]
-                while step is not None:
-                    configurations.append(graph.configurations[step[0]])
-                    labels.append(step[1])
-                    step = came[step[0]]
-                return Execution(tuple(reversed(configurations)), tuple(reversed(labels)))
-            if edge.after not in came:
-                came[edge.after] = (at, edge.label)
-                queue.append(edge.after)
-    return None
 
 
 class Histories(Generic[D]):
@@ -78,7 +54,7 @@ class Histories(Generic[D]):
         return number
 
     def _reached(self, starts: Iterable[int], observation: int) -> frozenset[int]:
-        """What can be reached from the starts and shows the observation; what shows more, or another thing, is left aside."""
+        """What can be reached from the starts and shows the observation, by way of what shows less."""
         graph = self._graph
         found, stack = set(), list(starts)
         known = set(stack)
