@@ -37,6 +37,12 @@ REQUIRED = {
     "tries that do not advance",
     "an innocent neighbour given up",
     "a lost dead letter",
+    "no alignment",
+    "a border passed on before the state was captured",
+    "recovery that keeps uncommitted output",
+    "the greatest epoch instead of the greatest common one",
+    "sources not rewound",
+    "events doubled after recovery",
 }
 
 
@@ -49,7 +55,7 @@ def each_canary() -> list[object]:
 
 def each_habitat() -> list[object]:
     """All of them; those on which the search takes long, and which the sweeps know, in the soak."""
-    slow = ("loops", "two_moments", "replicas")
+    slow = ("loops", "two_moments", "replicas", "epochs_pairs", "epochs_two", "epochs_idempotent", "epochs_moments")
     return [
         pytest.param(habitat, id=name, marks=[pytest.mark.soak] if name in slow else [])
         for name, habitat in HABITATS.items()

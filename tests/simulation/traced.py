@@ -23,9 +23,7 @@ from clew.verify.snapshot_world import SnapshotWorld
 from clew.verify.world import World
 
 
-def traced_run(
-    graph: Graph, schedule: Schedule, parts: Parts, directory: Path
-) -> tuple[Trace, dict[Replica, Facts]]:
+def traced_run(graph: Graph, schedule: Schedule, parts: Parts, directory: Path) -> tuple[Trace, dict[Replica, Facts]]:
     """Runs a pipeline under a schedule; gives its trace, and what the logs say at the end."""
     mode = LOG if parts.epochs is None else SNAPSHOT
     tracers: dict[Process, Tracer] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from tests.simulation.canaries.canary import canary
 from tests.simulation.canaries.habitats import epochs_idempotent, epochs_moments, epochs_pairs, epochs_two
@@ -21,7 +21,12 @@ from clew.protocol.inbound import InChannel
 from clew.protocol.replica import ReplicaKernel
 
 NOT_COMPLETE = "is begun before its epoch is complete"
-CUT = "logged offset|decided for a border|acknowledges .*; durable are|never committed so|a run without failures|expected|is missing|before the epoch of its border"
+STUCK = "stuck: nothing can happen"
+CUT = (
+    "logged offset|decided for a border|acknowledges .*; durable are|never committed so|a run without failures|expected|"
+    "is missing|before the epoch of its border"
+)
+"""What a snapshot that is no consistent cut leads to."""
 
 
 @canary("no alignment", epochs_two, "before the epoch of its border had ended|ended before its border came")
@@ -60,7 +65,7 @@ class ServesOthers(SnapshotSource):
         super(Epochs, self).on_connected(given, effects)
 
 
-@canary("the greatest epoch instead of the greatest common one", epochs_two, f"{CUT}|{NOT_COMPLETE}|stuck: nothing can happen")
+@canary("the greatest epoch instead of the greatest common one", epochs_two, f"{CUT}|{NOT_COMPLETE}|{STUCK}")
 class GreatestEpoch(epochs.EpochKernel):
     """An epoch counts as complete when one replica has stored it."""
 
@@ -82,7 +87,7 @@ class TellsEarly(epochs.EpochKernel):
         super()._record(effects)
 
 
-@canary("a snapshot of an earlier generation counted", epochs_two, f"{CUT}|{NOT_COMPLETE}|stuck: nothing can happen")
+@canary("a snapshot of an earlier generation counted", epochs_two, f"{CUT}|{NOT_COMPLETE}|{STUCK}")
 class CountsOthers(epochs.EpochKernel):
     """What a replica stored before all went back counts as stored after it."""
 
@@ -96,7 +101,7 @@ class CountsOthers(epochs.EpochKernel):
 class NotRewound(SnapshotSource):
     """After a failure a source goes on behind what it had read last, and not where the snapshot was."""
 
-    furthest: dict[Any, tuple[int, bytes]] = {}
+    furthest: ClassVar[dict[Any, tuple[int, bytes]]] = {}
 
     def on_got(self, given: was.Got, effects: list[Effect]) -> None:
         super().on_got(given, effects)
@@ -140,7 +145,7 @@ class KeepsNoBodies(SnapshotOperator):
         pass
 
 
-@canary("an ended input that is waited for", epochs_two, "stuck: nothing can happen")
+@canary("an ended input that is waited for", epochs_two, STUCK)
 class WaitsForEnded(SnapshotOperator):
     """A border waits for one on a channel that has ended."""
 
@@ -155,7 +160,7 @@ class WaitsForEnded(SnapshotOperator):
                 each.ended = True
 
 
-@canary("no final epoch", epochs_pairs, "stuck: nothing can happen")
+@canary("no final epoch", epochs_pairs, STUCK)
 class NeverFinal(SnapshotOperator):
     """Who has finished stores nothing any more, so its last writes wait for ever."""
 
