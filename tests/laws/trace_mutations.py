@@ -12,7 +12,8 @@ from random import Random
 from typing import Any, NamedTuple
 
 from clew.model.names import Replica
-from clew.trace.reader import Life, Trace
+from clew.trace.life import Life
+from clew.trace.reader import Trace
 from clew.trace.records import LOG, SNAPSHOT, Completed, Part, Steps, Stored, Wrote, threes, twos
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew.model.names import Channel, Replica
-from clew.trace.reader import Life, Trace
+from clew.trace.life import Life
+from clew.trace.reader import Trace
 from clew.trace.records import LOG, SNAPSHOT, Completed, End, Head, Names, Part, Steps, Stored, Wrote
 
 SHAPES: dict[str, dict[str, tuple[str, ...]]] = {

@@ -69,11 +69,11 @@ class SourceKernel(ReplicaKernel):
         self.action = recovered.reads[-1] if recovered.reads else None
         if self.action is not None and not self.source.is_replayable:
             self.is_complete_durable = self.action.is_complete
-            if not self.action.is_complete:
-                self.pending.forget_effects.append(self.action.number)
-                self._decided(did.Dropped(self.action.number))
         self.heard_at = given.now
         super().on_started(given, effects)
+        if self.action is not None and not self.source.is_replayable and not self.action.is_complete:
+            self.pending.forget_effects.append(self.action.number)
+            self._decided(did.Dropped(self.action.number))
         found = None if self.caution is None else self.caution.exhausted()
         if found is not None:
             action = None if self.action is None else decode(self.action.description)

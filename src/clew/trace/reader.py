@@ -1,41 +1,18 @@
-"""The reader: a trace as the lives of its replicas, a life being what one incarnation did."""
+"""The reader: a trace as the lives of its replicas."""
 
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from clew.errors import LogNotFound
 from clew.model.names import Replica
+from clew.trace.aligning import aligned
 from clew.trace.framing import MAGIC, TraceDamaged, decode_all
-from clew.trace.records import Completed, End, Head, Names, Steps, Stored, Wrote
+from clew.trace.life import Life
+from clew.trace.records import Head, Names
 from clew.trace.writer import FOLDER, segments_of
-
-Told = Steps | Wrote | Stored | Completed | End
-
-
-@dataclass(slots=True)
-class Life:
-    """One incarnation of a replica, or its part in one generation."""
-
-    head: Head
-    told: list[Told] = field(default_factory=list)
-
-    @property
-    def incarnation(self) -> int:
-        """Its number."""
-        return self.head.incarnation
-
-    @property
-    def end(self) -> End | None:
-        """How it ended in order, if it did."""
-        return next((each for each in reversed(self.told) if isinstance(each, End)), None)
-
-    @property
-    def last_seen(self) -> float:
-        """When it wrote its last record."""
-        return self.told[-1].time if self.told else self.head.time
 
 
 @dataclass(slots=True)
@@ -103,7 +80,7 @@ def _folders(root: Path) -> list[Path]:
 
 def _first_head(folder: Path) -> Head | None:
     for path in segments_of(folder):
-        with contextlib.suppress(StopIteration), path.open("rb") as file:
+        with contextlib.suppress(StopIteration, FileNotFoundError), path.open("rb") as file:
             record = next(decode_all(file.read(1 << 20), len(MAGIC), str(path)))
             if isinstance(record, Head):
                 return record
@@ -135,7 +112,10 @@ def _read_lives(folder: Path) -> tuple[list[Life], int]:
     lives: dict[int, Life] = {}
     size = 0
     for path in segments_of(folder):
-        data = path.read_bytes()
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            continue  # The oldest ones are removed while a run is under way.
         size += len(data)
         if data[: len(MAGIC)] != MAGIC[: len(data)]:
             raise TraceDamaged(f"{path} is no file of a trace; expected it to begin with {MAGIC!r}. Take it away.")
@@ -147,4 +127,4 @@ def _read_lives(folder: Path) -> tuple[list[Life], int]:
                 raise TraceDamaged(f"{path} does not begin with a head. Take it and all that are older away.")
             else:
                 life.told.append(record)
-    return [lives[number] for number in sorted(lives)], size
+    return aligned([lives[number] for number in sorted(lives)]), size

@@ -14,7 +14,8 @@ from tests.unit.trace.test_packing import LEFT, ME, NAMES, made, mark, took
 from clew.model.history import Cursor, Recovered, Transaction
 from clew.model.ranges import IdSet
 from clew.protocol import decisions as did
-from clew.trace.reader import Life, read_trace
+from clew.trace.life import Life
+from clew.trace.reader import read_trace
 from clew.trace.records import SNAPSHOT, Completed, End, Part, Steps, Stored, Wrote
 from clew.trace.writer import Tracer, segments_of
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from clew.model.names import Channel, Replica
-from clew.trace.reader import Life
+from clew.trace.life import Life
 from clew.trace.records import Head, Part, Steps
 
 
@@ -120,7 +120,7 @@ class Story:
     """By write connection: how many actions were executed, each counted once."""
     settled: int = 0
     is_complete: bool = False
-    moments: list[tuple[float, int, bool]] = field(default_factory=list)
+    moments: list[tuple[float, int, bool]] = field(default_factory=list, repr=False)
     """Every commit: when, how many steps, whether it was kept."""
     lives: list[tuple[int, float, float, bool]] = field(default_factory=list)
     """Every incarnation: its number, when it began, when it was last seen, whether it ended in order."""
@@ -139,7 +139,7 @@ class Explanation:
     """Whether every replica has finished: then all that was made was taken, and all write actions were executed."""
     is_compared: bool
     """Whether it was compared with the log."""
-    steps: list[Step]
+    steps: list[Step] = field(repr=False)
     """The commits of the explanation, in a causal order."""
     stories: dict[str, Story]
     recoveries: list[Recovery]

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from clew.model.names import Replica
-from clew.trace.reader import Life, Trace
+from clew.trace.life import Life
+from clew.trace.reader import Trace
 from clew.trace.records import Completed, Part, Steps, Stored
 from clew.verify.explain.explanation import Facts, NoExplanation, Step
 

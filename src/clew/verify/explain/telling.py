@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from itertools import pairwise
 
 from clew.model.names import Replica
-from clew.trace.reader import Life, Trace
+from clew.trace.life import Life
+from clew.trace.reader import Trace
 from clew.trace.records import LOG, Steps, threes, twos
 from clew.verify.explain.explanation import Recovery, Step, Story
 from clew.verify.explain.keeping import Kept, part_steps

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from dataclasses import dataclass
 
 from clew.model.names import Replica
-from clew.trace.reader import Life
+from clew.trace.life import Life
 from clew.trace.records import LOG, Completed, Numbers, Part, Steps, Wrote, threes, twos
 from clew.verify.explain.explanation import NoExplanation, Step
 

@@ -8,7 +8,8 @@ import pytest
 from tests.unit.verify.explain.told import FEED, SUMS, fed, log_trace, snapshot_trace, summed
 
 from clew.model.names import Channel
-from clew.trace.reader import Life, Trace
+from clew.trace.life import Life
+from clew.trace.reader import Trace
 from clew.trace.records import Completed, End, Part, Steps, Stored, Wrote
 from clew.verify.explain import Explanation, Unexplained, explain
 from clew.verify.explain.explanation import Facts
@@ -336,3 +337,32 @@ def test_a_completed_epoch_nobody_told_of_is_no_matter() -> None:
     trace = snapshot_trace()
     trace.lives[FEED][0].told = [each for each in trace.lives[FEED][0].told if not isinstance(each, Completed)]
     assert explained(trace).epochs == 2
+
+
+def test_a_step_in_another_epoch() -> None:
+    trace = snapshot_trace()
+    change_part(trace.lives[SUMS][0], 0, epoch=0)
+    assert refused(trace).why == "it works in epoch 0; expected 1"
+
+
+def test_an_event_is_taken_for_a_border() -> None:
+    trace = snapshot_trace()
+    change_part(trace.lives[SUMS][0], 0, took=(0, 1, 1), counts={"Made": 3})
+    change_part(trace.lives[SUMS][0], 1, held=(0, 2))
+    assert refused(trace).why == "it takes feed.out/2 as the border of epoch 1, which it is not"
+
+
+def test_no_alignment() -> None:
+    """Both epochs last, and `sums` takes an event of the second before it has ended the first."""
+    trace = snapshot_trace()
+    feed, sums = trace.lives[FEED][0], trace.lives[SUMS][0]
+    del trace.lives[FEED][1], trace.lives[SUMS][1]
+    feed.told += [Stored(4.0, 2, True)]
+    sums.told[1:] = [
+        Steps(3.1, 2, 5, (), (Part(1, held=(0, 3)),)),
+        Steps(3.2, 3, 7, (), (Part(1, took=(0, 4, 4), is_border=True),)),
+        Stored(3.3, 2, True),
+    ]
+    found = refused(trace)
+    assert found.step.startswith("sums, generation 1, commit 3")
+    assert found.why == "it takes feed.out/4 although it has taken the border of epoch 1 there"

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from clew.model.names import Channel, Replica
-from clew.trace.reader import Life, Trace
+from clew.trace.life import Life
+from clew.trace.reader import Trace
 from clew.trace.records import LOG, SNAPSHOT, Completed, End, Head, Names, Part, Steps, Stored, Wrote
 
 FEED, SUMS = Replica("feed"), Replica("sums")
