@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -11,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from clew.cli.main import main
 from clew.runtime.run import Run
 
 LIMIT_S = 90.0
@@ -61,3 +64,11 @@ def until(condition: Callable[[], bool], limit_s: float = LIMIT_S) -> None:
     while not condition():
         assert time.monotonic() < deadline, f"still not so after {limit_s} s"
         time.sleep(0.02)
+
+
+def is_explained(log: Path) -> bool:
+    """Whether a run without failures explains what the replicas did, as `clew explain` judges it."""
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        code = main(["explain", str(log)])
+    print(said.getvalue())
+    return code == 0

@@ -25,7 +25,7 @@ VICTIMS = ("hourly", "orders", "report")
 FALSIFIED = (mutations.event_removed, mutations.event_doubled, mutations.events_swapped, mutations.commit_removed)
 
 
-@pytest.mark.parametrize("mode", [LOG, SNAPSHOT])
+@pytest.mark.parametrize("mode", [pytest.param(LOG, marks=pytest.mark.soak), SNAPSHOT])
 def test_a_run_with_kills_is_explained(spark: SparkSession, tmp_path: Path, mode: str) -> None:
     log = tmp_path / "log"
     run = pipelines.sales(tmp_path).run(

@@ -17,6 +17,7 @@ import pytest
 from tests.spark import pipelines
 from tests.spark.harness import BRISK, Watch
 from tests.spark.pipelines import differences
+from tests.spark.running import is_explained
 
 from clew.runtime.run import Run
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.spark
 
-KILLS, SOAK_KILLS = 50, 300
+KILLS, SOAK_KILLS = 25, 300
 
 
 def seed_of(default: int | None) -> int:
@@ -56,15 +57,16 @@ def kill_at_random(run: Run, names: tuple[str, ...], kills: int, seed: int, dire
     return run
 
 
-def test_fifty_kills_in_one_run(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    run = pipelines.sales(tmp_path, count=2400, per_second=80.0).run(
+def test_many_kills_in_one_run(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    run = pipelines.sales(tmp_path, count=1200, per_second=80.0).run(
         spark, log=tmp_path / "log", blocking=False, tuning=BRISK
     )
     kill_at_random(run, pipelines.SALES, KILLS, seed_of(1), tmp_path, request.node.nodeid)
-    expected, found = pipelines.sales_expected(2400), pipelines.sales_found(tmp_path)
+    expected, found = pipelines.sales_expected(1200), pipelines.sales_found(tmp_path)
     for name, rows in expected.items():
         assert differences(found[name], rows) == (0, 0), f"{name}: (lost, doubled or wrong)"
     assert found == expected
+    assert is_explained(tmp_path / "log")
 
 
 @pytest.mark.soak
@@ -74,6 +76,7 @@ def test_many_kills_of_the_sales_pipeline(spark: SparkSession, tmp_path: Path, r
     )
     kill_at_random(run, pipelines.SALES, SOAK_KILLS, seed_of(None), tmp_path, request.node.nodeid)
     assert pipelines.sales_found(tmp_path) == pipelines.sales_expected(12_000)
+    assert is_explained(tmp_path / "log")
 
 
 @pytest.mark.soak

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import itertools
 import os
 import random
@@ -18,10 +17,10 @@ import pytest
 from tests.spark import pipelines, timed_pipelines
 from tests.spark.harness import BRISK, Driver, Watch, is_there, wait_until
 from tests.spark.pipelines import Row, gate_of
+from tests.spark.running import is_explained
 from tests.spark.test_random_kills import kill_at_random, seed_of
 
 import clew
-from clew.cli.main import main
 from clew.cli.status import status_of
 from clew.errors import RunError, RunFailed
 from clew.operators.windows import tumbling
@@ -42,14 +41,6 @@ def begin(pipeline: clew.Pipeline, spark: SparkSession, log: Path | str, **optio
 
 def epoch_of(watch: Watch | Driver) -> int:
     return int(watch.status().get("snapshots", {}).get("epoch", 0))
-
-
-def is_explained(log: Path) -> bool:
-    """Whether a run without failures explains what the replicas did, as `clew explain` judges it."""
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        code = main(["explain", str(log)])
-    print(said.getvalue())
-    return code == 0
 
 
 def kill_each_in_turn(watch: Watch, names: tuple[str, ...], source: str, apart: int, directory: Path) -> Run:
@@ -184,6 +175,7 @@ def telling(path: Path, kind: str) -> clew.WriteConnection:
     return clew.call(tell, kind, is_in=is_in if kind == "checkable" else None)
 
 
+@pytest.mark.soak
 def test_writes_that_are_not_conditional(spark: SparkSession, tmp_path: Path) -> None:
     """Whether the process of a writer dies or only goes back, nothing of it may write beside its successor."""
     pipeline = clew.Pipeline("kinds")
@@ -319,6 +311,7 @@ def test_an_input_that_always_fails_stops_the_run_and_what_was_before_it_is_safe
     assert 0 < epoch == status_of(str(tmp_path / "log"))["epoch"]
 
 
+@pytest.mark.soak
 def test_a_host_that_hangs_is_replaced_and_all_go_on(spark: SparkSession, tmp_path: Path) -> None:
     with Watch(begin(pipelines.sales(tmp_path), spark, tmp_path / "log")) as watch:
         watch.until("an epoch is complete", lambda: epoch_of(watch) > 0)
@@ -334,6 +327,7 @@ def test_a_host_that_hangs_is_replaced_and_all_go_on(spark: SparkSession, tmp_pa
     assert pipelines.sales_found(tmp_path) == pipelines.sales_expected()
 
 
+@pytest.mark.soak
 def test_an_operator_in_the_driver_goes_back_too(spark: SparkSession, tmp_path: Path) -> None:
     pipeline = clew.Pipeline("driven")
     orders = pipeline.source("orders", pipelines.Steady(300, 60.0, gate_of(tmp_path)))

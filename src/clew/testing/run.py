@@ -119,9 +119,7 @@ def run(
     return Result(graph, world)
 
 
-def verify(
-    pipeline: Pipeline, *, schedules: int = 100, faults: int = 3, seed: int = 0, recovery: str = "log"
-) -> int:
+def verify(pipeline: Pipeline, *, schedules: int = 100, faults: int = 3, seed: int = 0, recovery: str = "log") -> int:
     """Crashes a pipeline once at every point, then under random schedules; returns the number of runs.
 
     Raises a violation with the shortest failing schedule that was found.

@@ -82,6 +82,9 @@ class Invariants:
     def on_commit(self, replica: Replica, transaction: Transaction, now: float) -> None:
         """Ids continue without gaps; cursors only grow; only what every receiver has released is forgotten."""
         shelf = self.archive[replica]
+        position = transaction.counters.get("position")
+        if position is not None and position <= shelf.counters.get("position", 0):
+            raise Violation(f"{replica}: its position goes from {shelf.counters['position']} to {position}")
         counts: dict[str, int] = {}
         for output in transaction.outputs:
             port = output.event.port

@@ -23,8 +23,8 @@ from clew.protocol.replica import ReplicaKernel
 NOT_COMPLETE = "is begun before its epoch is complete"
 STUCK = "stuck: nothing can happen"
 CUT = (
-    "logged offset|decided for a border|acknowledges .*; durable are|never committed so|a run without failures|expected|"
-    "is missing|before the epoch of its border"
+    "logged offset|decided for a border|acknowledges .*; durable are|never committed so|a run without failures|"
+    "expected|is missing|before the epoch of its border"
 )
 """What a snapshot that is no consistent cut leads to."""
 

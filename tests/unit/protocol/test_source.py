@@ -183,6 +183,7 @@ def test_an_effect_that_was_cut_off_is_dropped_and_read_anew() -> None:
     assert transaction.forget_effects == [3]
     assert [(each.action, each.index) for each in transaction.stored] == [(3, 0)]
     assert [type(each) for each in transaction.journal] == [did.Dropped, did.Kept]
+    assert transaction.counters["position"] == 11  # It goes on where the predecessor was.
 
 
 def test_a_complete_effect_goes_on_from_its_offset_after_a_crash() -> None:
