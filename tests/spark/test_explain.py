@@ -39,11 +39,10 @@ def test_a_run_with_kills_is_explained(spark: SparkSession, tmp_path: Path, mode
         watch.finish()
     assert pipelines.sales_found(tmp_path) == pipelines.sales_expected()
     trace = read_trace(log)
-    facts = facts_of(str(log)) if mode == LOG else {}
-    found = explain(trace, facts)
+    found = explain(trace, *facts_of(str(log), trace))
     assert isinstance(found, Explanation), str(found)
     assert found.is_complete
-    assert found.is_compared == (mode == LOG)
+    assert found.is_compared
     assert [name for recovery in found.recoveries for name in recovery.died] == list(VICTIMS)
     for mutation in FALSIFIED:
         falsified = mutation(trace, Random(7))

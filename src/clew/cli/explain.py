@@ -13,6 +13,7 @@ from typing import Any, TextIO
 
 from clew.cli.explain_page import page
 from clew.cli.follow import columns
+from clew.cli.snapshot_status import standings
 from clew.errors import ClewError, LogNotFound
 from clew.log.sqlite import open_sqlite
 from clew.log.standing import Standing
@@ -43,8 +44,7 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     """Runs the command."""
     begin = time.monotonic()
     trace = read_trace(args.run_of)
-    facts = facts_of(args.run_of) if trace.mode == LOG else {}
-    found = explain(trace, facts)
+    found = explain(trace, *facts_of(args.run_of, trace))
     seconds = time.monotonic() - begin
     if args.json:
         print(json.dumps({"run": args.run_of, **found.as_dict(), "seconds": round(seconds, 3)}), file=out)
@@ -56,17 +56,22 @@ def run(args: argparse.Namespace, out: TextIO) -> int:
     return 0 if isinstance(found, Explanation) else 1
 
 
-def facts_of(place: str) -> Mapping[Replica, Facts]:
-    """What the log beside a trace says, unless it is not there or somebody works on it."""
+def facts_of(place: str, trace: Trace) -> tuple[Mapping[Replica, Facts], int | None]:
+    """What the log beside a trace says, unless it is not there or somebody works on it; with snapshots, the epoch."""
     path = Path(place)
     with contextlib.suppress(LogNotFound):
         store = open_sqlite(path if (path / "log.json").exists() else path.parent)
         with contextlib.closing(store):
             reader = store.reader()
-            standings = {replica: reader.standing(replica) for replica in reader.replicas()}
-        if not any(each.holder is not None and each.holder.is_alive for each in standings.values()):
-            return {replica: _facts(each) for replica, each in standings.items()}
-    return {}
+            epoch: int | None = None
+            if trace.mode == LOG:
+                found = {replica: reader.standing(replica) for replica in reader.replicas()}
+            else:
+                last, found = standings(reader, list(trace.lives))
+                epoch = last.number
+        if not any(each.holder is not None and each.holder.is_alive for each in found.values()):
+            return {replica: _facts(each) for replica, each in found.items()}, epoch
+    return {}, None
 
 
 def _facts(standing: Standing) -> Facts:

@@ -18,7 +18,7 @@ from tests.unit.verify.explain.told import SUMS, log_trace, snapshot_trace
 from clew.cli.explain import facts_of
 from clew.cli.explain_page import page
 from clew.log.sqlite import SqliteStore
-from clew.verify.explain import Explanation, explain
+from clew.verify.explain import Explanation, Unexplained, explain
 
 Run = Callable[..., Any]
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -165,14 +165,28 @@ def test_the_facts_of_a_log(tmp_path: Path) -> None:
         transaction = step(number)
         log.stage(transaction)
         log.commit(transaction)
-    assert facts_of(str(tmp_path / "log")) == {}, "this process works on it"
+    trace = log_trace()
+    assert facts_of(str(tmp_path / "log"), trace) == ({}, None), "this process works on it"
     log.close()
     store.close()
-    facts = facts_of(str(tmp_path / "log"))
-    assert facts_of(str(tmp_path / "log" / "trace")) == facts
+    facts, epoch = facts_of(str(tmp_path / "log"), trace)
+    assert facts_of(str(tmp_path / "log" / "trace"), trace) == (facts, epoch)
+    assert epoch is None
     assert facts[OP3].made == {"out": 3}
     assert list(facts[OP3].taken.values()) == [3]
 
 
 def test_a_trace_without_a_log_has_no_facts(tmp_path: Path) -> None:
-    assert facts_of(str(tmp_path)) == {}
+    assert facts_of(str(tmp_path), log_trace()) == ({}, None)
+
+
+def test_the_epoch_of_the_log_must_be_one_that_all_have_stored_and_not_before_what_was_told() -> None:
+    trace = snapshot_trace()
+    found = explain(trace)
+    assert isinstance(found, Explanation)
+    last = found.epochs
+    assert isinstance(explain(trace, {}, last), Explanation)
+    for wrong in (last + 1, 0):
+        refused = explain(trace, {}, wrong)
+        assert isinstance(refused, Unexplained)
+        assert f"epoch {wrong} is the last complete one" in str(refused)

@@ -17,18 +17,21 @@ from clew.verify.explain.writes import Outside
 NO_FACTS: Mapping[Replica, Facts] = {}
 
 
-def explain(trace: Trace, facts: Mapping[Replica, Facts] = NO_FACTS) -> Explanation | Unexplained:
+def explain(
+    trace: Trace, facts: Mapping[Replica, Facts] = NO_FACTS, epoch: int | None = None
+) -> Explanation | Unexplained:
     """The explanation of a trace, or the first step that has none.
 
-    With the facts of the log it is also compared with these: then nobody may be working on the log.
+    With the facts of the log it is also compared with these: then nobody may be working on the log. In the mode
+    `snapshot` they are those of the last complete epoch, which must be given too.
     """
     try:
-        return _explained(trace, facts)
+        return _explained(trace, facts, epoch)
     except NoExplanation as found:
         return found.found
 
 
-def _explained(trace: Trace, facts: Mapping[Replica, Facts]) -> Explanation:
+def _explained(trace: Trace, facts: Mapping[Replica, Facts], epoch: int | None) -> Explanation:
     is_complete = all(_is_complete(lives[-1].end) for lives in trace.lives.values())
     kept: dict[Replica, keeping.Kept] = {}
     epochs = 0
@@ -37,7 +40,7 @@ def _explained(trace: Trace, facts: Mapping[Replica, Facts]) -> Explanation:
             kept[replica] = keeping.keep_committed(lives, replica, facts.get(replica))
     else:
         recovered = keeping.recovered_epochs(trace)
-        epochs = keeping.last_common(trace, recovered)
+        epochs = keeping.last_common(trace, recovered, epoch)
         for replica, lives in trace.lives.items():
             kept[replica] = keeping.keep_complete(lives, replica, recovered, epochs)
     heads = {replica: lives[0].head for replica, lives in trace.lives.items()}

@@ -88,8 +88,11 @@ def recovered_epochs(trace: Trace) -> dict[int, int]:
     return dict(sorted(found.items()))
 
 
-def last_common(trace: Trace, epochs: Mapping[int, int]) -> int:
-    """The last epoch that is complete; raises if a generation went back to one that was not, or not to the last."""
+def last_common(trace: Trace, epochs: Mapping[int, int], logged: int | None = None) -> int:
+    """The last epoch that is complete; raises if a generation went back to one that was not, or not to the last.
+
+    What the log says about it counts: between the last snapshot and the word that it was the last, all may have died.
+    """
     common, completed = 0, 0
     is_whole = all(lives[0].head.is_start and lives[0].head.position == 0 for lives in trace.lives.values())
     for generation, epoch in epochs.items():
@@ -114,6 +117,14 @@ def last_common(trace: Trace, epochs: Mapping[int, int]) -> int:
                             f"it was told that epoch {record.epoch} is complete; the last that every replica had "
                             f"stored was {common}",
                         )
+    if logged is not None:
+        if not completed <= logged <= common:
+            raise NoExplanation(
+                "the log of the epochs",
+                f"it says that epoch {logged} is the last complete one; replicas were told of {completed}, and had all "
+                f"stored {common}",
+            )
+        return logged
     return common
 
 
