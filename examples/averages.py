@@ -5,7 +5,8 @@
 
 Kill any of its processes while it runs (`clew status averages.log` names them): every replica goes back to the last
 complete epoch, and `clew explain` shows what was thrown away, and the run without failures that explains the rest.
-Without `--recovery snapshot` the one operator recovers alone, from its log, and is explained just as well.
+Without `--recovery snapshot` the one operator recovers alone, from its log, and is explained just as well. (Its sources
+take their time, in the simulator too: for `clew verify`, give `build` others, as its test does.)
 """
 
 from __future__ import annotations

@@ -16,6 +16,7 @@ from examples import sales as example
 from tests.simulation import operators as ops
 from tests.simulation import timed
 from tests.simulation.operators import numbers
+from tests.simulation.pacing import Paced
 
 import clew
 from clew.log.memory import MemoryStore
@@ -68,9 +69,15 @@ class Case(NamedTuple):
         return replace(self.special, settings={"small": ROOMY, "tight": TIGHT}.get(size))
 
     def with_snapshots(self, size: str, every_s: float | None = 0.0) -> Parts:
-        """The same with barrier snapshots; how long an epoch lasts, if the seed does not choose it."""
-        parts = self.parts(size)
-        return replace(SNAPSHOT, store=parts.store, moves=parts.moves, settings=parts.settings, every_s=every_s)
+        """The same with barrier snapshots.
+
+        Epochs last so long, and sources read once in each; if none is given, the seed chooses, and they read on.
+        """
+        parts = replace(self.parts(size), operator=SNAPSHOT.operator, source=SNAPSHOT.source, epochs=SNAPSHOT.epochs)
+        if every_s is None:
+            return parts
+        settings = None if parts.settings is None else replace(parts.settings, read_max=2)
+        return replace(parts, source=Paced, settings=settings, every_s=every_s)
 
 
 def linear(events: int, size: int, *, has_all: bool = True) -> clew.Pipeline:

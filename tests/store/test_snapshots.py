@@ -183,14 +183,15 @@ def test_a_finished_replica_stands_for_later_epochs(make_store: MakeStore) -> No
     assert open_at(store, 9, generation=2).recover().counters == {"finished": 1}
 
 
-def test_rewinding_goes_back_within_the_process(make_store: MakeStore) -> None:
+def test_going_back_forgets_what_was_captured_and_not_stored(make_store: MakeStore) -> None:
     store = make_store()
     log = open_at(store, 0)
     work(log)
     end_epoch(log, 1)
     commit(log, state={b"a": b"9"}, forget_sets=[1, 2], timers={b"t": None}, outputs=[Output(event(3), 1.0)])
     lost = log.capture(2, is_final=False)
-    log.rewind(2, 1)
+    log.close()
+    log = open_at(store, 1, generation=2)
     assert log.recover() == recovered(2)
     assert log.outputs("out", 1, 9) == []
     with pytest.raises(LogError) as raised:
@@ -199,7 +200,8 @@ def test_rewinding_goes_back_within_the_process(make_store: MakeStore) -> None:
         "OP3: capture 2 of generation 1 (epoch 2) cannot be stored; expected capture 1 of generation 2, since each "
         "holds only what changed. Store captures in their order, and none of an earlier generation."
     )
-    log.rewind(3, 0)
+    log.close()
+    log = open_at(store, 0, generation=3)
     assert log.recover() == Recovered(3)
     commit(log, state={b"z": b"1"})
     end_epoch(log, 1)
@@ -278,8 +280,11 @@ def test_marks_that_must_not_be_lost_are_durable_at_once(make_store: MakeStore) 
     assert again.recover().counters == {"out:report": 2, "out:audit": 2, "written:report": 1}
     assert [each.event.id for each in again.outputs("report", 1, 9)] == [2]
     assert [each.event.id for each in again.outputs("audit", 1, 9)] == [1, 2]
-    again.settle("audit", 1)
-    again.rewind(3, 1)
+    again.close()
+    again = open_at(store, 1, generation=3, durable_writes=frozenset({"audit"}))
+    commit(again, counters={"written:audit": 1})
+    again.close()
+    again = open_at(store, 1, generation=4)
     assert again.recover().counters["written:audit"] == 1
     end_epoch(again, 2)
     again.completed(2)
@@ -308,7 +313,7 @@ def test_a_predecessor_cannot_store_and_sees_that_it_is_one(make_store: MakeStor
     capture = log.capture(1, is_final=False)
     successor = open_at(store, 0, generation=2)
     commit(log, state={b"a": b"2"})  # In memory it may go on; nothing of it will ever count.
-    for act in (lambda: log.store(capture), lambda: log.commit(Transaction()), lambda: log.settle("report", 1)):
+    for act in (lambda: log.store(capture), lambda: log.commit(Transaction())):
         with pytest.raises(Fenced, match="has been replaced"):
             act()
     with pytest.raises(Fenced):
@@ -367,14 +372,6 @@ def test_commits_go_on_while_an_epoch_is_stored(make_store: MakeStore) -> None:
         found.close()
 
 
-def test_a_log_is_not_rewound_while_it_is_stored(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = open_at(make_store(), 0)
-    durable = log._durable
-    monkeypatch.setattr(durable, "stage", lambda transaction: log.rewind(2, 0))
-    with pytest.raises(AssertionError, match="OP3: rewound to epoch 0 while an epoch is being stored"):
-        end_epoch(log, 1)
-
-
 def test_a_store_that_failed_can_be_tried_again(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
     store = make_store()
     log = open_at(store, 0)
@@ -397,7 +394,8 @@ def test_a_store_that_failed_can_be_tried_again(make_store: MakeStore, monkeypat
 
 def test_what_is_too_large_is_named(make_store: MakeStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot_rows, "VALUE_BYTES_MAX", 1000)
-    log = open_at(make_store(), 0)
+    store = make_store()
+    log = open_at(store, 0)
     large = event(5, sender=OP1, rows=900)
     commit(log, opened=[(1, b"H")], pairs=[Pair(1, A, 5, 1, None)], taken=[(A, large)])
     with pytest.raises(LogError) as raised:
@@ -407,11 +405,11 @@ def test_what_is_too_large_is_named(make_store: MakeStore, monkeypatch: pytest.M
         " bytes; a snapshot can hold at most 1000 in one piece. Let its sender yield its records as several events, "
         "or run with recovery='log'."
     )
-    log.rewind(2, 0)
+    log = open_at(store, 0, generation=2)
     commit(log, state={b"\xa5total": b"v" * 1001})
     with pytest.raises(LogError, match=r"the value of state key 'total' has 1001 bytes.* Keep it under several keys"):
         end_epoch(log, 1)
-    log.rewind(3, 0)
+    log = open_at(store, 0, generation=3)
     commit(log, outputs=[Output(event(2, port="report", rows=900), 1.0)])
     with pytest.raises(LogError, match=r"write action 2 on 'report' has .* Yield its records as several write actions"):
         end_epoch(log, 1)

@@ -32,7 +32,7 @@ from clew.model.names import Channel, Replica
 MOVES = """
     output output output assign assign assign assign generate generate state state state timer timer progress read read
     store store drop cursor written written written forget_outputs forget_set forget_read commit commit commit
-    epoch epoch epoch border border keep keep complete crash rewind
+    epoch epoch epoch border border keep keep complete crash crash
 """
 small = st.integers(0, 9)
 move = st.tuples(st.sampled_from(MOVES.split()), small, small, small)
@@ -152,7 +152,7 @@ class Trial:
 
     def play(self, script: Sequence[tuple[str, int, int, int]]) -> None:
         for name, *numbers in script:
-            if name in ("commit", "epoch", "border", "keep", "complete", "crash", "rewind"):
+            if name in ("commit", "epoch", "border", "keep", "complete", "crash"):
                 getattr(self, name)()
             elif name == "written":
                 self.worker.written(self.limit)
@@ -201,10 +201,6 @@ class Trial:
     def crash(self) -> None:
         self.log.close()
         self.log = self.open()
-        self.begin_again()
-
-    def rewind(self) -> None:
-        self.log.rewind(self.epochs.begin_generation(), self.epochs.epoch)
         self.begin_again()
 
     def begin_again(self) -> None:

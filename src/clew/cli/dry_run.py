@@ -10,11 +10,12 @@ from clew.cli.follow import columns
 from clew.cli.load import load
 from clew.cli.mermaid import edges_of, mermaid
 from clew.cli.place import shown
-from clew.errors import LogError, LogNotFound
+from clew.errors import LogError, LogNotFound, RunError
 from clew.log.sqlite import open_sqlite
 from clew.model.connection import Kind
 from clew.model.graph import Graph, Node
 from clew.model.source import Source
+from clew.protocol.eligible import check_snapshots
 from clew.runtime.groups import Group
 from clew.runtime.run import groups_of
 from clew.runtime.session import SPARE_SLOTS
@@ -33,6 +34,7 @@ ASSUMED = {
     Kind.CHECKABLE: "no request of the dead process is still under way in the network",
     Kind.IDEMPOTENT: "no request of the dead process is still under way in the network",
 }
+SNAPSHOTS = "possible: a failure sends all back to the last complete epoch, and writes wait for the end of theirs"
 IN_DRIVER = "shares the driver's fate, so it is outside the non-blocking claim"
 
 
@@ -85,6 +87,7 @@ def plan_of(graph: Graph, log: str | None) -> dict[str, Any]:
         },
         "scopes": [f"{scope.start} to {scope.target}" for scope in graph.scopes],
         "log": _log(graph, log),
+        "snapshots": _snapshots(graph),
         "mermaid": mermaid(graph),
     }
 
@@ -152,6 +155,15 @@ def _log(graph: Graph, log: str | None) -> dict[str, str]:
     return {"kind": place.kind, "where": shown(place), "state": state}
 
 
+def _snapshots(graph: Graph) -> dict[str, Any]:
+    """Whether the pipeline can run with recovery='snapshot'."""
+    try:
+        check_snapshots(graph)
+    except RunError as error:
+        return {"is_possible": False, "why_not": str(error)}
+    return {"is_possible": True, "why_not": None}
+
+
 def _print(plan: dict[str, Any], out: TextIO) -> None:
     print(f"pipeline {plan['pipeline']!r}\n", file=out)
     for connection in plan["connections"]:
@@ -180,6 +192,9 @@ def _print(plan: dict[str, Any], out: TextIO) -> None:
     if plan["scopes"]:
         print(f"lineage: {'; '.join(plan['scopes'])}", file=out)
     print(f"log: {plan['log']['where']} ({plan['log']['state']})", file=out)
+    snapshots = plan["snapshots"]
+    words = SNAPSHOTS if snapshots["is_possible"] else f"not possible: {snapshots['why_not']}"
+    print(f"with recovery='snapshot': {words}", file=out)
 
 
 def _guarantees(operator: dict[str, Any]) -> list[str]:

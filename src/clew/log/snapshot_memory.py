@@ -182,8 +182,13 @@ class SnapshotMemory:
             uses[event] = uses.get(event, 0) + 1
 
     def _add_events(self, taken: list[tuple[Channel, Event]]) -> None:
+        """Keeps the events that an undone pair needs; others came and went within one transaction."""
+        latest: Channel | None = None
+        inbound = _Inbound()
         for channel, event in taken:
-            inbound = self._channel(channel)
+            if channel is not latest:
+                latest = channel
+                inbound = self._channel(channel)
             if event.id in inbound.uses:
                 inbound.events[event.id] = inbound.changed[event.id] = event
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from clew.errors import LogError
 from clew.log.contract import ReplicaLog
@@ -18,6 +18,7 @@ from clew.log.snapshot_events import Schemas
 from clew.log.snapshot_memory import SnapshotMemory
 from clew.log.snapshot_rows import Changes, rows_of_changes, transaction_of_rows
 from clew.log.versions import Versions, rows_at
+from clew.model.connection import Kind, WriteConnection
 from clew.model.event import Event
 from clew.model.history import Expired, Output, Recovered, Stored, Transaction
 from clew.model.names import Channel
@@ -70,15 +71,6 @@ class SnapshotLog:
         """Held during a commit of the durable log, which is for one thread at a time."""
         self._begin(generation, epoch)
 
-    def rewind(self, generation: int, epoch: int) -> None:
-        """Goes back to a complete epoch, in a new generation. No store may be under way: the owner waits for it."""
-        is_free = self._storing.acquire(blocking=False)
-        assert is_free, f"{self.replica}: rewound to epoch {epoch} while an epoch is being stored; wait for store()"
-        try:
-            self._begin(generation, epoch)
-        finally:
-            self._storing.release()
-
     def _begin(self, generation: int, epoch: int) -> None:
         durable = self._durable
         found = durable.recover()
@@ -100,6 +92,14 @@ class SnapshotLog:
         memory.capture()  # What came from the durable log has not changed.
         settled = {name: max(number, memory.counters.get(name, 0)) for name, number in self._settled.items()}
         memory.commit(Transaction(counters=settled))
+
+    @classmethod
+    def of(cls, durable: ReplicaLog, writes: Mapping[str, WriteConnection], generation: int, epoch: int) -> Self:
+        """The log of a replica with these write connections."""
+        idempotent = (name for name, connection in writes.items() if connection.kind == Kind.IDEMPOTENT)
+        return cls(
+            durable, generation, epoch, write_connections=frozenset(writes), durable_writes=frozenset(idempotent)
+        )
 
     # What every log can do
 
@@ -184,10 +184,6 @@ class SnapshotLog:
     def completed(self, epoch: int) -> None:
         """No epoch before this one will be gone back to: with the next store goes what only those need."""
         self._complete = max(self._complete, epoch)
-
-    def settle(self, connection: str, number: int) -> None:
-        """Makes it durable at once, whatever becomes of the epoch, that a connection's actions up to this are done."""
-        self._settle({_MARK + connection: number})
 
     def _settle_marks(self, counters: Mapping[str, int]) -> None:
         """After the end there is no epoch that could take a mark along, so then every mark is settled."""

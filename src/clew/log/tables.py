@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
+from clew.errors import LogError
 from clew.log.contract import LogReader, PairRow, ReplicaRows, Store, prefixes
 from clew.model.event import Event
 from clew.model.history import END_SERIAL
@@ -79,6 +80,11 @@ class Tables(NamedTuple):
 
 def read_tables(store: Store, *, with_bodies: bool = True) -> Tables:
     """Reads all five tables; without bodies, `EVENT_DATA` holds only the headers' place and no data."""
+    if store.description.get("recovery") == "snapshot":
+        raise LogError(
+            "the log was made with recovery='snapshot', which keeps no events; the five tables need one that was made "
+            "with recovery='log'. `clew status` shows how its replicas stood at the last complete epoch."
+        )
     reader = store.reader()
     logs = {replica: _Log(replica, reader.rows(replica)) for replica in reader.replicas()}
     return Tables(

@@ -95,7 +95,7 @@ class Transaction:
     closed: list[int] = field(default_factory=list)
     """Serials of Input Sets that were generated: their pairs are done from now on."""
     taken: list[tuple[Channel, Event]] = field(default_factory=list)
-    """With snapshots: the events of these pairs, since their senders do not keep them."""
+    """With snapshots: the events that were taken, since senders do not keep those of open pairs."""
     cursors: dict[Channel, Cursor] = field(default_factory=dict)
     counters: dict[str, int] = field(default_factory=dict)
     state: dict[bytes, bytes | None] = field(default_factory=dict)

@@ -1,11 +1,11 @@
 """Barrier snapshots: the kernels of a run in which epochs, not single moves, become durable.
 
-Commits go to memory; at a border the whole memory is captured, stored beside the work, and counts once every replica
-has stored its own. Invariants: a border joins the history alone, after everything of its epoch and before anything
-of the next, on every port; the state is captured before the border is passed on; a write action is begun only when
-its epoch is complete; times of an epoch are announced when every replica has reached it, so that no frontier that
-a snapshot holds rests on what the snapshot lacks; nothing of another generation of the run is heard (seed 000,
-sections 2.2 and 4.3).
+Commits go to memory, and what the kernels beneath call durable is in memory here. At a border the whole memory is
+captured, stored beside the work, and counts once every replica has stored its own. Invariants: a border joins the
+history alone, after everything of its epoch and before anything of the next, on every port; the state is captured
+before the border is passed on; a write action is begun only when its epoch is complete; times of an epoch are
+announced when every replica has reached it, so that no frontier that a snapshot holds rests on what the snapshot
+lacks; nothing of another generation of the run is heard (seed 000, sections 2.2 and 4.3).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from clew.model.event import BORDER, Event
 from clew.model.graph import Node
-from clew.model.history import Output, Transaction
+from clew.model.history import Cursor, Output, Transaction
 from clew.model.names import Channel, Replica
 from clew.model.ranges import IdSet
 from clew.protocol import decisions as did
@@ -41,8 +41,8 @@ class Epochs(_Base):
 
     epoch = 1
     """The epoch that the replica works on."""
-    _durable_epoch = 1
-    """The epoch that what is in memory has reached."""
+    _committed_epoch = 1
+    """The epoch of what was committed last."""
     is_final_complete = False
     """Whether the epoch in which the replica finished is complete."""
 
@@ -58,7 +58,7 @@ class Epochs(_Base):
     def on_started(self, given: was.Started, effects: list[Effect]) -> None:
         """Goes on with the epoch after the one that was recovered; what is recovered is complete."""
         self.complete_epoch = given.recovered.counters.get("epoch", 0)
-        self.epoch = self._durable_epoch = self.complete_epoch + 1
+        self.epoch = self._committed_epoch = self.complete_epoch + 1
         self.is_final_complete = bool(given.recovered.counters.get("finished"))
         super().on_started(given, effects)
 
@@ -89,17 +89,17 @@ class Epochs(_Base):
     def _durable(self, transaction: Transaction, effects: list[Effect]) -> None:
         """The border's commit is in memory, and nothing after it: what memory holds now is the snapshot."""
         ended = transaction.counters.get("epoch")
-        self._durable_epoch = self.epoch if ended is None else ended
+        self._committed_epoch = self.epoch if ended is None else ended
         super()._durable(transaction, effects)
         if ended is not None:
-            self._durable_epoch = self.epoch
+            self._committed_epoch = self.epoch
             effects.append(does.Snapshot(ended, is_final=False))
         elif transaction.counters.get("finished"):
             effects.append(does.Snapshot(self.epoch, is_final=True))
 
     def _announce(self, announcement: does.Announce, effects: list[Effect]) -> None:
         """What belongs to an epoch that another replica has not reached yet waits."""
-        epoch = self._durable_epoch
+        epoch = self._committed_epoch
         if epoch <= self.complete_epoch + 1:
             super()._announce(announcement, effects)
         else:
@@ -108,7 +108,7 @@ class Epochs(_Base):
     # Outside writes
 
     def _writable(self, output: Output) -> None:
-        self.unwritten.append((self._durable_epoch, output))
+        self.unwritten.append((self._committed_epoch, output))
 
     def on_completed(self, given: was.Completed, effects: list[Effect]) -> None:
         """An epoch can be lost no more: what it writes is written."""
@@ -124,7 +124,8 @@ class Epochs(_Base):
 
     def _pressure(self) -> int:
         """Writes that wait for their epoch hold nobody back."""
-        return super()._pressure() - max((each.last - each.durable for each in self.writers.values()), default=0)
+        waiting = max((each.durable - each.done for each in self.writers.values()), default=0)
+        return max((port.pressure() for port in self.ports.values()), default=0) + waiting
 
     def _complete(self, effects: list[Effect]) -> None:
         if self.is_final_complete:
@@ -212,8 +213,5 @@ class SnapshotOperator(Epochs, OperatorKernel):
         """Senders keep nothing for this replica: what an open Input Set needs is stored here."""
         transaction = super()._seal()
         for channel, cursor in transaction.cursors.items():
-            transaction.cursors[channel] = cursor._replace(released=IdSet(cursor.assigned))
-        if transaction.taken:
-            needed = {(pair.channel, pair.event) for pair in transaction.pairs}
-            transaction.taken = [each for each in transaction.taken if (each[0], each[1].id) in needed]
+            transaction.cursors[channel] = Cursor(cursor.assigned, IdSet(cursor.assigned), cursor.ended)
         return transaction

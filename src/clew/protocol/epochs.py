@@ -1,8 +1,9 @@
 """The coordinator of snapshots: when an epoch ends, when it is complete, and where everyone goes on after a failure.
 
-Invariants: an epoch is complete when every replica of one generation has stored it (the greatest common epoch, seed
-000, Definition 4.2), or has finished in it or before; complete is said only once the word is durable; after a loss
-nothing of the present generation counts any more, and all begin again from the last complete epoch.
+Invariants: an epoch is complete when every replica of one generation has stored it or began from it (the greatest
+common epoch, seed 000, Definition 4.2), or has finished in it or before; complete is said only once the word is
+durable; after a loss nothing of the present generation counts any more, and all begin again from the last complete
+epoch.
 """
 
 from __future__ import annotations
@@ -78,7 +79,7 @@ class Rewind:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Tell every source to end this epoch."""
+    """Tell every source to end this epoch; those that have finished do not, and nobody waits for them."""
 
     epoch: int
 

@@ -21,7 +21,6 @@ from clew.errors import BadFrame, ClewError, Fenced, LogError, NotAuthentic, Run
 from clew.log.contract import LogReader, ReplicaLog, Store
 from clew.log.processes import Process
 from clew.log.snapshots import SnapshotLog
-from clew.model.connection import Kind
 from clew.model.driver import InDriver
 from clew.model.graph import Graph
 from clew.model.names import Channel, Replica, parse_replica
@@ -282,13 +281,7 @@ class Host:
         if self.spec.recovery != "snapshot":
             return store.open(replica)
         writes = graph.nodes[replica.operator].writes
-        return SnapshotLog(
-            store.open(replica),
-            self._generation,
-            epoch,
-            write_connections=frozenset(writes),
-            durable_writes=frozenset(name for name, each in writes.items() if each.kind == Kind.IDEMPOTENT),
-        )
+        return SnapshotLog.of(store.open(replica), writes, self._generation, epoch)
 
     # Generations
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from clew.errors import RunError
 from clew.log.contract import Store
+from clew.log.epochs import EpochLog
 from clew.log.memory import MemoryStore
 from clew.log.snapshots import SnapshotLog
 from clew.model.graph import Graph
@@ -33,6 +34,7 @@ class Parts:
     epochs: type[EpochKernel] | None = None
     """None: every replica recovers alone, from its log."""
     snapshots: type[SnapshotLog] = SnapshotLog
+    epoch_log: type[EpochLog] = EpochLog
     every_s: float | None = None
     """How long an epoch lasts, at least; None: chosen by the seed."""
 

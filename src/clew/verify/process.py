@@ -383,8 +383,7 @@ class Process(Actor):
 
     def do_complete(self, effect: does.Complete) -> None:
         """Has nothing left to do."""
-        if self.world.invariants is not None and self.world.is_judged(self):
-            self.world.invariants.on_complete(self.replica)
+        self.world.on_done(self)
         self.is_complete = True
 
     def do_fail(self, effect: does.Fail) -> None:

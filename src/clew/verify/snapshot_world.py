@@ -7,14 +7,14 @@ that all go on from, so the oracle judges what was kept, and nothing of what was
 from __future__ import annotations
 
 import random
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 
 from clew.errors import Fenced, Violation
 from clew.log.contract import ReplicaLog
-from clew.log.epochs import EPOCHS, EpochLog
+from clew.log.epochs import EPOCHS, complete_epoch
 from clew.log.snapshots import SnapshotLog
-from clew.model.connection import Kind
+from clew.log.versions import split_key
 from clew.model.event import Event
 from clew.model.history import Output, Transaction
 from clew.model.names import Channel, Replica
@@ -26,6 +26,9 @@ from clew.verify.coordination import Coordination, Loss, Report, Storing
 from clew.verify.process import Process, Restart
 from clew.verify.schedule import FaultKind
 from clew.verify.world import World
+
+_VERSIONS_MAX = 3
+"""Of the last complete epoch, of the one after it, and of one that was complete when that was stored."""
 
 
 class SnapshotWorld(World):
@@ -47,7 +50,7 @@ class SnapshotWorld(World):
         self.coordination = self._coordinate()
 
     def _coordinate(self) -> Coordination:
-        log = EpochLog(self.store.open(EPOCHS))
+        log = self.parts.epoch_log(self.store.open(EPOCHS))
         assert self.parts.epochs is not None
         found = Coordination(self, log, self.parts.epochs(self.graph.replicas, self.every_s, log.epoch))
         found.take(epochs.Ticked(self.now))
@@ -90,13 +93,7 @@ class SnapshotWorld(World):
 
     def _open(self, replica: Replica) -> ReplicaLog:
         writes = self.graph.nodes[replica.operator].writes
-        return self.parts.snapshots(
-            self.store.open(replica),
-            self.generation,
-            self.epoch,
-            write_connections=frozenset(writes),
-            durable_writes=frozenset(name for name, each in writes.items() if each.kind == Kind.IDEMPOTENT),
-        )
+        return self.parts.snapshots.of(self.store.open(replica), writes, self.generation, self.epoch)
 
     def _retire(self, process: Process) -> None:
         """A process of an earlier generation hears that it is over."""
@@ -191,6 +188,15 @@ class SnapshotWorld(World):
                 for output in transaction.outputs:
                     writes[output.event.port].append(output)
 
+    def on_done(self, process: Process) -> None:
+        """Who has nothing left to do can be gone back from no more."""
+        if not self._counts(process):
+            return
+        super().on_done(process)
+        kept = _until(self.history[process.replica], self.coordination.log.epoch)
+        if not any(each.counters.get("finished") for each in kept):
+            raise Violation(f"{process.replica}: has nothing left to do before its last epoch is complete")
+
     def begin_write(self, process: Process, effect: does.Write) -> None:
         """Whoever writes, and whenever: only what is complete is written."""
         complete = self.complete.get(process.replica, {}).get(effect.connection, [])
@@ -218,8 +224,13 @@ class SnapshotWorld(World):
 
     def judge_rest(self) -> None:
         """When all have finished, the last snapshots hold no open work, and a further run has nothing to do."""
-        self.epoch = self.coordination.log.epoch
+        told, self.epoch = self.coordination.log.epoch, complete_epoch(self.reader)
+        if told != self.epoch:
+            raise Violation(f"epoch {told} was told to be complete, the log says {self.epoch}")
         for replica in self.graph.replicas:
+            rows = Counter(split_key(key)[0] for key, _ in self.reader.rows(replica).state)
+            if max(rows.values(), default=0) > _VERSIONS_MAX:
+                raise Violation(f"{replica}: its log has {max(rows.values())} versions of one row")
             try:
                 found = self._open(replica).recover()
             except Fenced as error:

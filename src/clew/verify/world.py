@@ -464,6 +464,11 @@ class World:
 
     # The outside
 
+    def on_done(self, process: Process) -> None:
+        """A process has nothing left to do."""
+        if self.invariants is not None:
+            self.invariants.on_complete(process.replica)
+
     def begin_write(self, process: Process, effect: does.Write) -> None:
         """A write action is about to be executed."""
         if self.invariants is not None:

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 from tests.simulation.canaries.canary import canary
 from tests.simulation.canaries.habitats import epochs_idempotent, epochs_moments, epochs_pairs, epochs_two
+from tests.simulation.pacing import Paced
 
+from clew.log.epochs import EpochLog
 from clew.log.snapshots import SnapshotLog
 from clew.model.event import Event
 from clew.model.history import Output, Transaction
@@ -15,7 +17,7 @@ from clew.model.names import Channel
 from clew.protocol import effects as does
 from clew.protocol import epochs
 from clew.protocol import inputs as was
-from clew.protocol.barriers import Epochs, SnapshotOperator, SnapshotSource
+from clew.protocol.barriers import Epochs, SnapshotOperator
 from clew.protocol.effects import Effect
 from clew.protocol.inbound import InChannel
 from clew.protocol.replica import ReplicaKernel
@@ -57,8 +59,8 @@ class PassesEarly(SnapshotOperator):
             self.late = found
 
 
-@canary("recovery that keeps uncommitted output", epochs_two, f"{CUT}|kernel raised|invariant is broken")
-class ServesOthers(SnapshotSource):
+@canary("recovery that keeps uncommitted output", epochs_two, f"{CUT}|kernel raised|invariant is broken|{STUCK}")
+class ServesOthers(Paced):
     """A source of an earlier generation sends to receivers of the next, which have gone back, and it has not."""
 
     def on_connected(self, given: was.Connected, effects: list[Effect]) -> None:
@@ -98,7 +100,7 @@ class CountsOthers(epochs.EpochKernel):
 
 
 @canary("sources not rewound", epochs_pairs, CUT)
-class NotRewound(SnapshotSource):
+class NotRewound(Paced):
     """After a failure a source goes on behind what it had read last, and not where the snapshot was."""
 
     furthest: ClassVar[dict[Any, tuple[int, bytes]]] = {}
@@ -119,7 +121,7 @@ class NotRewound(SnapshotSource):
 
 
 @canary("events doubled after recovery", epochs_pairs, CUT)
-class ReadsTwice(SnapshotSource):
+class ReadsTwice(Paced):
     """After a failure a source reads its action from the beginning."""
 
     def on_started(self, given: was.Started, effects: list[Effect]) -> None:
@@ -179,8 +181,71 @@ class ForgetsDone(SnapshotLog):
 
 
 @canary("times announced across a border", epochs_moments, "can still arrive|had passed|goes back")
-class AnnouncesAcross(SnapshotSource):
+class AnnouncesAcross(Paced):
     """What a source holds in the next epoch moves a frontier that a snapshot of this one holds."""
 
     def _announce(self, announcement: does.Announce, effects: list[Effect]) -> None:
         effects.append(announcement)
+
+
+@canary("epochs that never end", epochs_pairs, STUCK)
+class NeverMarks(epochs.EpochKernel):
+    """No epoch ends before the input does, so a failure costs all the work."""
+
+    @property
+    def next_at(self) -> float | None:
+        return None
+
+
+@canary("epochs that are never complete", epochs_pairs, STUCK)
+class LosesWork(epochs.EpochKernel):
+    """An epoch counts only when all have finished."""
+
+    def common(self) -> int:
+        return super().common() if len(self.final) == len(self.replicas) else self.epoch
+
+
+@canary("nothing left to do before the last epoch is complete", epochs_pairs, "before its last epoch is complete")
+class CompleteEarly(SnapshotOperator):
+    """Says that it is done although its last snapshot can still be gone back from."""
+
+    def _complete(self, effects: list[Effect]) -> None:
+        super(Epochs, self)._complete(effects)
+
+
+@canary("a complete epoch that is not durable", epochs_pairs, "was told to be complete, the log says")
+class ForgetfulEpochs(EpochLog):
+    """That an epoch is complete is remembered, and not written."""
+
+    def complete(self, epoch: int) -> None:
+        self.epoch = epoch
+
+
+@canary("who had finished is waited for", epochs_two, STUCK)
+class ForgetsFinished(epochs.EpochKernel):
+    """After a rewind nobody knows that a replica had finished, and it will not store an epoch again."""
+
+    def step(self, given: epochs.Input) -> list[epochs.Effect]:
+        if isinstance(given, epochs.Joined):
+            given = epochs.Joined(given.replica, given.generation, False)
+        return super().step(given)
+
+
+@canary("acknowledgements of another generation", epochs_two, f"{CUT}|kernel raised|invariant is broken|{STUCK}")
+class HearsOthersAcks(Paced):
+    """What another generation has taken counts as taken."""
+
+    def on_acked(self, given: was.Acked, effects: list[Effect]) -> None:
+        super(Epochs, self).on_acked(given, effects)
+
+
+@canary("versions that are never removed", epochs_pairs, "versions of one row")
+class NeverForgets(SnapshotLog):
+    """What only earlier epochs need stays for ever."""
+
+    def completed(self, epoch: int) -> None:
+        pass
+
+    def _begin(self, generation: int, epoch: int) -> None:
+        super()._begin(generation, epoch)
+        self._complete = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from clew.log.epochs import EpochLog
 from clew.log.memory import MemoryReplicaLog, MemoryStore, Rows
 from clew.log.snapshots import SnapshotLog
 from clew.model.names import Replica
@@ -27,6 +28,8 @@ def exchange(parts: Parts, part: type) -> Parts:
         return replace(parts, source=part)
     if issubclass(part, EpochKernel):
         return replace(parts, epochs=part)
+    if issubclass(part, EpochLog):
+        return replace(parts, epoch_log=part)
     if issubclass(part, SnapshotLog):
         return replace(parts, snapshots=part)
     if issubclass(part, Moves):

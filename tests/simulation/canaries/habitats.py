@@ -11,6 +11,7 @@ from tests.simulation import timed
 from tests.simulation.canaries.exchange import exchange
 from tests.simulation.canaries.operators import Dice, Hours, Look, Orders, Pairs, Quiet, Sorted, Windows, numbers
 from tests.simulation.operators import KeyCounts, Poisoned, keyed
+from tests.simulation.pacing import Paced
 
 import clew
 from clew.log.memory import MemoryStore
@@ -241,8 +242,10 @@ def loops() -> clew.Pipeline:
     return timed.small_loop(2)
 
 
-EPOCHS = replace(SNAPSHOT, every_s=0.0, settings=Settings(window=4, commit_max=2, read_max=1, backlog_max=4))
-"""Epochs as short as can be, one after the other."""
+EPOCHS = replace(
+    SNAPSHOT, source=Paced, every_s=0.0, settings=Settings(window=4, commit_max=2, read_max=1, backlog_max=4)
+)
+"""Epochs as short as can be, one after the other, with one read in each."""
 
 
 @habitat(EPOCHS)

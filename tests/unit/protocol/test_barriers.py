@@ -139,12 +139,6 @@ def test_what_an_open_input_set_needs_is_kept_here_and_not_by_the_sender() -> No
     assert transaction.cursors[IN] == Cursor(1, IdSet(1), False)
 
 
-def test_what_was_finished_with_at_once_is_not_kept() -> None:
-    kernel = one_input()
-    feed(kernel, received(1), folded("a"), answered("a"), generated("out"))
-    assert commit_in(step(kernel, answered())).taken == []
-
-
 def test_undone_pairs_are_folded_before_anything_else() -> None:
     kernel = operator(kernel=SnapshotOperator)
     told = start(
@@ -200,6 +194,15 @@ def test_writes_that_wait_for_their_epoch_hold_nobody_back() -> None:
     assert [each.pressure for each in effects if isinstance(each, does.Ack)] == [0]
 
 
+def test_complete_writes_that_are_not_done_do_even_beside_another_connection() -> None:
+    kernel = one_input(outbound=(), outputs=(), writes={"slow": Kind.CONDITIONAL, "fast": Kind.CONDITIONAL})
+    feed(kernel, received(1), folded("a"), answered("a"), generated(*["slow"] * 5), answered(), was.Committed(1))
+    feed(kernel, received_border(1, 2), was.Committed(2), was.Completed(1))
+    feed(kernel, received(3), folded("b"), answered("b"), generated(*["fast"] * 5), answered())
+    effects = step(kernel, was.Committed(3))
+    assert [each.pressure for each in effects if isinstance(each, does.Ack)] == [5]
+
+
 # Generations
 
 
@@ -215,3 +218,21 @@ def test_another_generation_is_neither_served_nor_heard() -> None:
     assert feed(kernel, acked(1, 1)) == []
     assert kernel.ports["out"].backlog() == 0
     assert OUT in [channel.channel for channel in kernel.ports["out"].channels]
+
+
+# Times
+
+
+def test_times_of_an_epoch_are_announced_when_everyone_has_reached_it() -> None:
+    for kernel in (one_input(), source(kernel=SnapshotSource)):
+        start(kernel)
+        feed(kernel, received_border(1, 1) if isinstance(kernel, SnapshotOperator) else was.Marked(1))
+        before, after = does.Announce((1, 1), {("a", 1): 1}), does.Announce((1, 2), {("a", 1): 1})
+        effects: list[does.Effect] = []
+        kernel._announce(before, effects)
+        feed(kernel, was.Committed(1))
+        kernel._announce(after, effects)
+        kernel._announce(does.Announce((1, 3), {("a", 1): 2}), effects)
+        assert effects == [before]
+        (late,) = [each for each in step(kernel, was.Completed(1)) if isinstance(each, does.Announce)]
+        assert late == does.Announce((1, 3), {("a", 1): 3})

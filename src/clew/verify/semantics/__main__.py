@@ -8,6 +8,7 @@ import sys
 import time
 from typing import Any
 
+from clew.verify.ending import end_with
 from clew.verify.semantics.exploration import explore
 from clew.verify.semantics.figure import figure
 from clew.verify.semantics.graphs import GRAPHS
@@ -69,4 +70,4 @@ def _caught(number: int, args: argparse.Namespace) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    end_with(main)

@@ -9,6 +9,7 @@ import time
 from dataclasses import asdict
 from typing import Any, TextIO
 
+from clew.verify.ending import end_with
 from clew.verify.transparency.catalog import AnyVerdict, verdicts
 from clew.verify.transparency.verdict import Explained
 
@@ -84,4 +85,4 @@ def described(verdict: AnyVerdict, seconds: float) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:], sys.stdout))
+    end_with(lambda: main(sys.argv[1:], sys.stdout))
