@@ -224,8 +224,9 @@ def test_another_generation_is_neither_served_nor_heard() -> None:
 
 
 def test_times_of_an_epoch_are_announced_when_everyone_has_reached_it() -> None:
-    for kernel in (one_input(), source(kernel=SnapshotSource)):
-        start(kernel)
+    begun = source(kernel=SnapshotSource)
+    start(begun)
+    for kernel in (one_input(), begun):
         feed(kernel, received_border(1, 1) if isinstance(kernel, SnapshotOperator) else was.Marked(1))
         before, after = does.Announce((1, 1), {("a", 1): 1}), does.Announce((1, 2), {("a", 1): 1})
         effects: list[does.Effect] = []
