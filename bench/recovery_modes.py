@@ -4,7 +4,7 @@
 with and without a trace. The modes take turns in one run on one Spark, so that noise hits all alike. The operator keeps
 a count for each of 10,000 keys and writes one row to SQLite for every thousand events. The rate is taken between the
 first and the last event of the operator; CPU is that of the hosts. Each run is a JSON line, its table is checked, and
-the last line sums up: medians, spreads, and the ratios that are asked for.
+the last line sums up: medians, spreads, and the ratios that are asked for, each of two runs of the same round.
 """
 
 from __future__ import annotations
@@ -167,12 +167,15 @@ def summed(records: int, results: list[dict[str, Any]]) -> Iterator[dict[str, An
             }
     for mode, against, what in RATIOS:
         if rates[mode] and rates[against]:
-            yield {
-                "records": records,
-                "ratio": what,
-                "rate": round(statistics.median(rates[mode]) / statistics.median(rates[against]), 3),
-                "cpu": round(statistics.median(cpu[mode]) / statistics.median(cpu[against]), 3),
-            }
+            yield {"records": records, "ratio": what, **_ratio("rate", rates, mode, against)} | _ratio(
+                "cpu", cpu, mode, against
+            )
+
+
+def _ratio(name: str, found: dict[str, list[float]], mode: str, against: str) -> dict[str, Any]:
+    """The median of the ratios, each of two runs of the same round, and the smallest and the largest."""
+    ratios = sorted(one / other for one, other in zip(found[mode], found[against], strict=True))
+    return {name: round(statistics.median(ratios), 3), f"{name}_spread": [round(ratios[0], 3), round(ratios[-1], 3)]}
 
 
 def _all(results: list[dict[str, Any]], records: int, mode: str, what: str) -> list[float]:

@@ -6,6 +6,7 @@ coordinator says so, when one of its replicas cannot go on, or when it has heard
 
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import resource
@@ -104,6 +105,8 @@ class Host:
             self.loop.soon(self._beat)  # Loading an operator and taking over its log may take long.
             if answer.get("generation") != 0:  # Otherwise it is not known yet which generation begins, and where.
                 self._open(answer)
+            if self.spark is None:
+                gc.freeze()  # What was loaded stays: whoever looks for garbage need not look at it again and again.
             self.server.start()
             self.loop.soon(self._tick)
             outcome = self._outcomes.get()

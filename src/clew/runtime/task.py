@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import time
@@ -12,6 +13,8 @@ from clew.runtime.host import Host
 from clew.runtime.spec import HostSpec
 
 _FAREWELL_S = 0.2
+_COLLECT_AT = (10_000, 20, 20)
+"""A host keeps many small objects for a while, such as events that wait for others; not worth looking at so often."""
 
 
 def serve(spec: HostSpec, rows: Iterable[Any]) -> Iterator[str]:
@@ -21,9 +24,13 @@ def serve(spec: HostSpec, rows: Iterable[Any]) -> Iterator[str]:
     """
     list(rows)
     sys.setswitchinterval(0.001)
+    usual = gc.get_threshold()
+    gc.set_threshold(*_COLLECT_AT)
     host = Host(spec)
     reason, _, _ = host.run()
     if reason in ("end", "refused") and host.close():
+        gc.unfreeze()
+        gc.set_threshold(*usual)  # Spark may use the process again.
         yield reason
         return
     time.sleep(_FAREWELL_S)  # What it said to the coordinator should arrive.

@@ -49,17 +49,16 @@ def encode(record: Record) -> bytes:
 
 
 def decode_all(data: bytes, start: int = 0, where: str = "trace") -> Iterator[Record]:
-    """The records of a file from a place on; the last one may be cut off, and is left out then."""
+    """The records of a file from a place on; the last one may be cut off, and is left out then, as are zeros."""
     size, end = FRAME.size, len(data)
     while start + size <= end:
         length, turned, checksum = FRAME.unpack_from(data, start)
         payload = data[start + size : start + size + length]
         is_length = length ^ turned == _ALL_BITS
-        if is_length and start + size + length > end:
-            return
+        behind = start + size + (length if is_length else 0)
         if not is_length or zlib.crc32(payload) != checksum:
-            if (is_length and start + size + length == end) or not any(data[start:]):
-                return  # Torn by a crash of the machine: nothing was written behind it.
+            if behind >= end or not data[behind:].strip(b"\0"):
+                return  # Torn: nothing was written behind it, or nothing but the end is here.
             raise TraceDamaged(
                 f"{where}: the record at byte {start} has another checksum than was written with it. The trace is "
                 f"damaged from there on; restore the file from a copy, or remove it and all that are older."

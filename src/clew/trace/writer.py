@@ -22,11 +22,10 @@ from clew.trace import framing
 from clew.trace.framing import MAGIC, encode, frame
 from clew.trace.packing import Packer
 from clew.trace.records import LOG, Completed, End, Head, Names, Stored, Wrote
+from clew.trace.segment import Segment
 
 SEGMENT_BYTES = 8 << 20
 KEEP_BYTES = 512 << 20
-_BUFFER_BYTES = 64 << 10
-_BUFFER_S = 0.25
 SUFFIX = ".trace"
 FOLDER = "trace"
 """The folder of the trace in that of the log."""
@@ -60,13 +59,7 @@ class Tracer:
         self._wrote: deque[tuple[int, int]] = deque()
         """What writers have done, from their own threads, until the next record takes it along."""
         self._lock = threading.Lock()
-        self._file: int | None = None
-        self._size = 0
-        self._buffer: list[bytes] = []
-        self._buffered = 0
-        self._flushed_at = 0.0
-        self._is_buffered = mode != LOG
-        """With snapshots nothing counts before its epoch is stored, so single commits need not be written at once."""
+        self._segment: Segment | None = None
         self._head: Head | None = None
 
     # What is traced
@@ -102,14 +95,14 @@ class Tracer:
             self._made, self._closed = list(self._head.made), list(self._head.closed)
             self._written = list(self._head.written)
             self._wrote.clear()
-            if self._file is None:
+            if self._segment is None:
                 self._open(self._head)
             else:
-                self._put(encode(self._head), is_now=True)
+                self._put(encode(self._head))
 
     def steps(self, number: int, transaction: Transaction) -> None:
         """A commit is about to be applied."""
-        if self._file is None:
+        if self._segment is None:
             return
         with self._lock:
             parts = self._packer.pack(transaction, self._epoch)
@@ -118,10 +111,9 @@ class Tracer:
             wrote = self._taken_along()
             self._position = position = transaction.counters.get("position", self._position)
             fields = (framing.STEPS, self._clock(), number, position, wrote, parts)
-            is_border = False
             for part in parts:
-                is_border = self._follow(part) or is_border
-            self._put(frame(self._pack(fields)), is_now=is_border or bool(wrote))
+                self._follow(part)
+            self._put(frame(self._pack(fields)))
 
     def wrote(self, connection: str, number: int) -> None:
         """A write action was seen to be done outside; told before the kernel hears of it, from any thread."""
@@ -144,12 +136,12 @@ class Tracer:
     # Segments
 
     def _say(self, record: Stored | Completed | End) -> None:
-        if self._file is None:
+        if self._segment is None:
             return
         with self._lock:
             if self._wrote:
                 self._put(encode(Wrote(self._clock(), tuple(self._taken_along()))))
-            self._put(encode(record), is_now=True)
+            self._put(encode(record))
 
     def _taken_along(self) -> list[int]:
         wrote: list[int] = []
@@ -159,7 +151,7 @@ class Tracer:
             self._written[place] = number
         return wrote
 
-    def _follow(self, part: list[Any]) -> bool:
+    def _follow(self, part: list[Any]) -> None:
         """Remembers where the replica is, for the head of the next segment."""
         _, took, made, _, ended, held, closed, is_border, borders = part
         for runs, numbers in ((took, self._taken), (made, self._made)):
@@ -182,25 +174,13 @@ class Tracer:
             for place in closed[::2]:
                 self._closed[place] = 1
             self._epoch += is_border
-        return bool(is_border)
 
-    def _put(self, data: bytes, is_now: bool = False) -> None:
-        if self._file is None:
+    def _put(self, data: bytes) -> None:
+        if self._segment is None:
             return
-        self._size += len(data)
-        if self._is_buffered:
-            self._buffer.append(data)
-            self._buffered += len(data)
-            is_late = self._buffered > _BUFFER_BYTES or self._clock() - self._flushed_at > _BUFFER_S
-            if not (is_now or is_late):
-                return
-            data = b"".join(self._buffer)
-            self._buffer.clear()
-            self._buffered = 0
-            self._flushed_at = self._clock()
         try:
-            _write(self._file, data)
-            if self._size >= self._segment_bytes:
+            self._segment.write(data)
+            if self._segment.size >= self._segment_bytes:
                 self._rotate()
         except OSError as error:
             self._give_up(error)
@@ -226,15 +206,12 @@ class Tracer:
             self.folder.mkdir(parents=True, exist_ok=True)
             segments = segments_of(self.folder)
             number = int(segments[-1].stem) + 1 if segments else 1
-            while self._file is None:
+            while self._segment is None:
                 path = self.folder / f"{number:06}{SUFFIX}"
                 with contextlib.suppress(FileExistsError):  # A predecessor may still be writing.
-                    self._file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+                    self._segment = Segment(path)
                 number += 1
-            data = MAGIC + encode(head)
-            self._size = len(data)
-            self._flushed_at = self._clock()
-            _write(self._file, data)
+            self._segment.write(MAGIC + encode(head))
             self._remove_old(segments)
         except OSError as error:
             self._give_up(error)
@@ -242,7 +219,7 @@ class Tracer:
     def _remove_old(self, segments: list[Path]) -> None:
         kept = self._segment_bytes
         for path in reversed(segments):
-            kept += path.stat().st_size
+            kept += path.stat().st_size  # At most a step larger than what was written.
             if kept > self._keep_bytes:
                 path.unlink(missing_ok=True)
 
@@ -252,15 +229,10 @@ class Tracer:
         self._close()
 
     def _close(self) -> None:
-        if self._file is not None:
+        if self._segment is not None:
             with contextlib.suppress(OSError):
-                os.close(self._file)
-            self._file = None
-
-
-def _write(file: int, data: bytes) -> None:
-    while data:
-        data = data[os.write(file, data) :]
+                self._segment.close()
+            self._segment = None
 
 
 def folder_name(names: Names) -> str:

@@ -9,14 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.trace.test_packing import LEFT, ME, NAMES, made, mark, took
+from tests.unit.trace.test_packing import LEFT, ME, NAMES, made, took
 
 from clew.model.history import Cursor, Recovered, Transaction
 from clew.model.ranges import IdSet
-from clew.protocol import decisions as did
 from clew.trace.life import Life
 from clew.trace.reader import read_trace
-from clew.trace.records import SNAPSHOT, Completed, End, Part, Steps, Stored, Wrote
+from clew.trace.records import SNAPSHOT, End, Part, Steps, Wrote
 from clew.trace.writer import Tracer, segments_of
 
 
@@ -70,26 +69,6 @@ def test_a_commit_without_decisions_is_not_told(tmp_path: Path) -> None:
     assert life(tmp_path).told == []
 
 
-def test_with_snapshots_commits_wait_for_what_makes_them_count(tmp_path: Path) -> None:
-    tracer = Tracer(tmp_path, NAMES, SNAPSHOT, clock=lambda: 0.5)
-    tracer.start(Recovered(2, counters={"epoch": 4}), epoch=4)
-    tracer.steps(1, commit(1))
-    assert life(tmp_path).told == []
-    border = Transaction(outputs=[mark("out", 2, 5), mark("dead", 1, 5)], journal=[did.Bordered(5)])
-    tracer.steps(2, border)
-    assert [part.epoch for record in life(tmp_path).told for part in record.parts] == [5, 5]  # type: ignore[union-attr]
-    tracer.stored(5)
-    tracer.completed(5)
-    tracer.steps(3, commit(2))
-    tracer.close(False)
-    told = life(tmp_path).told
-    assert told[2:4] == [Stored(0.5, 5, False), Completed(0.5, 5)]
-    assert isinstance(told[4], Steps)
-    assert told[4].parts[0].epoch == 6
-    assert told[5] == End(0.5, False)
-    assert (life(tmp_path).head.recovered, life(tmp_path).head.epoch) == (4, 5)
-
-
 def test_a_generation_may_begin_in_the_same_file(tmp_path: Path) -> None:
     tracer = Tracer(tmp_path, NAMES, SNAPSHOT)
     tracer.start(Recovered(1))
@@ -141,7 +120,7 @@ def test_a_trace_that_cannot_be_written_ends_and_the_run_goes_on(tmp_path: Path)
 
 @pytest.mark.parametrize("is_snapshot", [False, True])
 def test_a_killed_process_leaves_what_it_must(tmp_path: Path, is_snapshot: bool) -> None:
-    """SIGKILL right after a commit was told: with a log it is there; with snapshots what the last border told is."""
+    """SIGKILL right after a commit was told: it is there."""
     script = f"""
 import os, signal
 from pathlib import Path
@@ -155,4 +134,4 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
     done = subprocess.run([sys.executable, "-c", script], cwd=Path(__file__).parents[3], check=False)
     assert done.returncode == -signal.SIGKILL
-    assert len(life(tmp_path).told) == (0 if is_snapshot else 50)
+    assert len(life(tmp_path).told) == 50
