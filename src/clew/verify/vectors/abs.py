@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
-from clew.errors import ClewError
 from clew.verify.semantics.configuration import Configuration, initial
 from clew.verify.semantics.explainable import explanation_of
 from clew.verify.semantics.mapping import explain
@@ -14,11 +13,9 @@ from clew.verify.semantics.program import Message, Program
 from clew.verify.semantics.rules import ABS, Rules, Step
 from clew.verify.semantics.traces import application
 from clew.verify.vectors.abs_forms import Move, move_in, output_in, plain, program_in
-from clew.verify.vectors.report import BadVectors, Difference, Report, reading
+from clew.verify.vectors.report import BadVectors, Found, Replay, Report, reading, replayed
 
 Output: TypeAlias = frozenset[Message]
-Found: TypeAlias = tuple[str, Any, Any]
-Replay: TypeAlias = Callable[[], Found | None]
 
 NO_FAILURES = ABS.without_failures()
 
@@ -32,7 +29,7 @@ def check(document: Mapping[str, Any]) -> Report:
                 replays.append((_titled(name, case), _unexplainable(case) if "observations" in case else _run(case)))
             except RecursionError as error:
                 raise BadVectors("a value is nested too deeply to be read") from error
-    differences = [difference for name, replay in replays for difference in _replayed(name, replay)]
+    differences = [difference for name, replay in replays for difference in replayed(name, replay)]
     return Report(len(replays), len(replays) - len(differences), differences[0] if differences else None)
 
 
@@ -58,15 +55,6 @@ def _cases(document: Mapping[str, Any]) -> list[tuple[str, Any]]:
 def _titled(name: str, case: Mapping[str, Any]) -> str:
     words = [f"{key} {case[key]}" for key in ("variant", "seed") if key in case]
     return ", ".join([name, *words])
-
-
-def _replayed(name: str, replay: Replay) -> list[Difference]:
-    """The difference, if there is one; an error of a task's function is one, too."""
-    try:
-        found = replay()
-    except (ClewError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        found = "replay", "no error", f"{type(error).__name__}: {error}"
-    return [] if found is None else [Difference(name, *found)]
 
 
 # A run: a schedule with failures, what is observed after each step, and an explanation of it.

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 from clew.errors import ClewError
 
@@ -57,3 +57,17 @@ def reading(where: str) -> Iterator[None]:
         raise BadVectors(f"{where}: does not have the form of its format: {error}") from error
     except ClewError as error:
         raise BadVectors(f"{where}: {error}") from error
+
+
+Found: TypeAlias = tuple[str, Any, Any]
+"""Of a difference, the step, what was expected, what came."""
+Replay: TypeAlias = Callable[[], Found | None]
+
+
+def replayed(name: str, replay: Replay) -> list[Difference]:
+    """The difference, if there is one; an error of what is replayed is one, too."""
+    try:
+        found = replay()
+    except (ClewError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        found = "replay", "no error", f"{type(error).__name__}: {error}"
+    return [] if found is None else [Difference(name, *found)]

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any
 
-from clew.errors import ClewError, MoveError
+from clew.errors import MoveError
 from clew.times import Disjoint
 from clew.times.algebra import DT, WM, first_late, is_monotone, is_productive, produce
 from clew.verify.vectors.domains import order_of
-from clew.verify.vectors.report import BadVectors, Difference, Report, reading
+from clew.verify.vectors.report import BadVectors, Found, Replay, Report, reading, replayed
 from clew.verify.vectors.timeaware_forms import input_of, item_of, operator_of, stream_of
-
-Found: TypeAlias = tuple[str, Any, Any]
-Replay: TypeAlias = Callable[[], Found | None]
 
 
 def check(document: Mapping[str, Any]) -> Report:
@@ -32,7 +29,7 @@ def check(document: Mapping[str, Any]) -> Report:
         for number, case in enumerate(cases):
             with reading(f"{section}[{number}]"):
                 replays.append((_name(section, number, case), read(case)))
-    differences = [difference for name, replay in replays for difference in _replayed(name, replay)]
+    differences = [difference for name, replay in replays for difference in replayed(name, replay)]
     return Report(len(replays), len(replays) - len(differences), differences[0] if differences else None)
 
 
@@ -42,15 +39,6 @@ def _name(section: str, number: int, case: Mapping[str, Any]) -> str:
     words += [str(case["op"]["name"])] if "op" in case else []
     words += [f"seed {case['seed']}"] if "seed" in case else []
     return ", ".join(words)
-
-
-def _replayed(name: str, replay: Replay) -> list[Difference]:
-    """The difference, if there is one; an error of an operator is one, too."""
-    try:
-        found = replay()
-    except (ClewError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-        found = "replay", "no error", f"{type(error).__name__}: {error}"
-    return [] if found is None else [Difference(name, *found)]
 
 
 def _operator_case(case: Mapping[str, Any]) -> Replay:
