@@ -87,7 +87,7 @@ def windows(directory: Path, dsn: str) -> clew.Pipeline:
 
 @pytest.mark.postgres
 def test_windows_of_time_with_log_and_sink_in_postgresql(spark: SparkSession, tmp_path: Path, dsn: str) -> None:
-    with Watch(begin(windows(tmp_path, dsn), spark, dsn)) as watch:
+    with Watch(begin(windows(tmp_path, dsn), spark, dsn, trace=tmp_path / "trace")) as watch:
         run = kill_each_in_turn(watch, ("totals", "report", "orders"), "orders", 50, tmp_path)
     expected = timed_pipelines.timed_expected()
     with psycopg.connect(dsn) as connection:
@@ -96,6 +96,7 @@ def test_windows_of_time_with_log_and_sink_in_postgresql(spark: SparkSession, tm
     assert sorted(late) == expected["late"]
     assert not any(run.status()["frontiers"].values())
     assert status_of(dsn)["state"] == "finished"
+    assert is_explained(tmp_path / "trace")
 
 
 def test_random_kills_of_any_process_and_of_the_driver(
