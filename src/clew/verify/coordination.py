@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import Fenced, Violation
 from clew.log.epochs import EpochLog
-from clew.log.snapshots import Capture
+from clew.log.snapshots import Capture, SnapshotLog
 from clew.model.names import Replica
 from clew.protocol import epochs
 from clew.protocol import inputs as was
@@ -38,7 +38,7 @@ class Coordination(Actor):
         self.kernel = kernel
         self.effects: deque[epochs.Effect] = deque()
         self.words: dict[Replica, Word] = {}
-        self.clock = Clock()
+        self.clock = Clock(self)
 
     def take(self, given: epochs.Input) -> None:
         """Gives the kernel an input and queues the effects."""
@@ -106,11 +106,15 @@ class Coordination(Actor):
 class Clock(Actor):
     """The coordinator's look at the clock, when an epoch is due to end."""
 
-    __slots__ = ()
+    __slots__ = ("coordination",)
+
+    def __init__(self, coordination: Coordination) -> None:
+        super().__init__()
+        self.coordination = coordination
 
     def act(self, world: World) -> None:
         world.disable(self)
-        world.coordination.take(epochs.Ticked(world.now))  # type: ignore[attr-defined]
+        self.coordination.take(epochs.Ticked(world.now))
 
 
 class Word(Actor):
@@ -130,39 +134,45 @@ class Word(Actor):
         process = world.current.get(self.replica)
         if process is not None and process.is_running and process.log.incarnation == generation:
             if isinstance(given, was.Completed):
-                process.log.completed(given.epoch)  # type: ignore[attr-defined]
+                assert isinstance(process.log, SnapshotLog)
+                process.log.completed(given.epoch)
             process.take(given)
 
 
 class Report(Actor):
-    """What one process tells the coordinator, on its way, in order."""
+    """What one process tells the coordinator, whoever that is by then, on its way, in order."""
 
-    __slots__ = ("messages",)
+    __slots__ = ("messages", "world")
 
-    def __init__(self) -> None:
+    def __init__(self, world: SnapshotWorld) -> None:
         super().__init__()
+        self.world = world
         self.messages: deque[epochs.Joined | epochs.Stored] = deque()
 
-    def say(self, world: World, given: epochs.Joined | epochs.Stored) -> None:
+    def say(self, given: epochs.Joined | epochs.Stored) -> None:
         """Puts a message on its way."""
         self.messages.append(given)
-        world.enable(self)
+        self.world.enable(self)
 
     def act(self, world: World) -> None:
         given = self.messages.popleft()
         if not self.messages:
             world.disable(self)
-        world.coordination.take(given)  # type: ignore[attr-defined]
+        self.world.coordination.take(given)
 
 
 class Loss(Actor):
-    """The news that a process is gone, on its way to the coordinator."""
+    """The news that a process is gone, on its way to the coordinator, whoever that is by then."""
 
-    __slots__ = ()
+    __slots__ = ("world",)
+
+    def __init__(self, world: SnapshotWorld) -> None:
+        super().__init__()
+        self.world = world
 
     def act(self, world: World) -> None:
         world.disable(self)
-        world.coordination.take(epochs.Lost())  # type: ignore[attr-defined]
+        self.world.coordination.take(epochs.Lost())
 
 
 class Storing(Actor):
@@ -199,8 +209,9 @@ class Storing(Actor):
         if not self.captures:
             world.disable(self)
         log = process.log
+        assert isinstance(log, SnapshotLog)
         try:
-            log.store(capture)  # type: ignore[attr-defined]
+            log.store(capture)
         except Fenced:
             self.captures.clear()
             if world.trace is not None:
@@ -212,5 +223,5 @@ class Storing(Actor):
             world.note(process, f"stored epoch {capture.epoch}{', final' if capture.is_final else ''}")
         if process.is_alive:
             stored = epochs.Stored(process.replica, log.incarnation, capture.epoch, capture.is_final)
-            self.report.say(world, stored)
+            self.report.say(stored)
         return True

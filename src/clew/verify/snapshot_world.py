@@ -46,7 +46,7 @@ class SnapshotWorld(World):
         chance = random.Random(f"epochs {self.schedule.seed}")
         every_s = chance.choice([0.0, 0.002, 0.005, 0.02])
         self.every_s = every_s if self.parts.every_s is None else self.parts.every_s
-        self.loss = Loss()
+        self.loss = Loss(self)
         self.coordination = self._coordinate()
 
     def _coordinate(self) -> Coordination:
@@ -87,9 +87,9 @@ class SnapshotWorld(World):
             self._retire(old)
         super().start(replica)
         process = self.current[replica]
-        report = Report()
+        report = Report(self)
         self.storing[process] = Storing(process, report)
-        report.say(self, epochs.Joined(replica, self.generation, process.kernel.is_finished))
+        report.say(epochs.Joined(replica, self.generation, process.kernel.is_finished))
 
     def _open(self, replica: Replica) -> ReplicaLog:
         writes = self.graph.nodes[replica.operator].writes
